@@ -1,0 +1,1 @@
+//! The `strata` binary: composition root and subcommands.

@@ -1,0 +1,17 @@
+//! The pure core of Strata.
+//!
+//! Everything that Strata decides is decided here, by total functions over values: no IO, no clock,
+//! no randomness. Time and fresh ids come in through a context; what a decision used is written
+//! into its events, so that replaying them needs nothing else.
+//!
+//! - [`definition`]: the workflow language: parse, validate, compile to a graph.
+//! - [`expr`]: the one expression language of templates and conditions.
+//! - [`handler`]: what every shipped handler takes and returns.
+//! - [`job`]: the execution of one request as a graph of tasks.
+//! - [`workflow`], [`request`], [`platform`], [`asset`]: the other aggregates.
+//! - [`event`]: how events are written, read back after upgrades, and chained by hash.
+
+pub mod failure;
+pub mod id;
+pub mod json;
+pub mod outcome;
