@@ -11,7 +11,11 @@
 //! - [`workflow`], [`request`], [`platform`], [`asset`]: the other aggregates.
 //! - [`event`]: how events are written, read back after upgrades, and chained by hash.
 
+pub mod definition;
+pub mod expr;
 pub mod failure;
+pub mod handler;
 pub mod id;
 pub mod json;
 pub mod outcome;
+pub mod priority;
