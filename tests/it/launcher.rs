@@ -1,10 +1,11 @@
 //! The launcher `./strata`, with a stand-in for cargo so that nothing is built.
 
-use std::ffi::OsStr;
+use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use crate::repo::root;
 
@@ -26,6 +27,19 @@ nextest)
 clippy) [[ $2 == --version || -z ${FAKE_ERROR:-} ]] || { echo "$FAKE_ERROR" >&2; exit 101; } ;;
 esac
 "#;
+
+/// Notes what it is asked for, and installs a compiler.
+const APT_GET: &str = r#"#!/bin/bash
+echo "apt talks on stdout"
+echo "$@" >>"${0%/*}/asked"
+[[ $1 == update ]] || ln -s /bin/true "${0%/*}/cc"
+"#;
+
+/// What the launcher and the stand-ins may take for granted.
+const BASICS: [&str; 12] = [
+    "bash", "cat", "chmod", "dirname", "env", "ln", "mkdir", "mktemp", "readlink", "rm", "sed",
+    "sort",
+];
 
 #[test]
 fn the_scripts_are_executable_and_parse() {
@@ -54,9 +68,9 @@ fn continuous_integration_runs_the_same_checks() {
 #[test]
 fn the_binary_gets_arguments_directory_and_stdin_and_its_exit_code_comes_back() {
     let house = House::new("passes on");
-    let elsewhere = house.0.join("else where");
+    let elsewhere = house.folder.join("else where");
     fs::create_dir_all(&elsewhere).unwrap();
-    symlink(house.0.join("strata"), elsewhere.join("link")).unwrap();
+    symlink(house.folder.join("strata"), elsewhere.join("link")).unwrap();
     fs::write(elsewhere.join("input"), "typed\n").unwrap();
 
     let output = house
@@ -76,7 +90,7 @@ fn the_binary_gets_arguments_directory_and_stdin_and_its_exit_code_comes_back() 
         "strata: building strata (first time: a minute or two)\n"
     );
     assert_eq!(output.status.code(), Some(5));
-    assert!(house.0.join("target/release/strata").exists());
+    assert!(house.folder.join("target/release/strata").exists());
 
     let again = house.run(["list"], &[]);
     assert_eq!(
@@ -91,8 +105,8 @@ fn a_target_directory_of_the_caller_is_honoured() {
     let house = House::new("target of the caller");
     let output = house.run(["list"], &[("CARGO_TARGET_DIR", "built here")]);
     assert_eq!(output.status.code(), Some(5));
-    assert!(house.0.join("built here/release/strata").exists());
-    assert!(!house.0.join("target").exists());
+    assert!(house.folder.join("built here/release/strata").exists());
+    assert!(!house.folder.join("target").exists());
 }
 
 #[test]
@@ -118,6 +132,46 @@ fn an_old_cargo_is_refused_with_a_remedy() {
         said.contains("this is 1.9.0") && said.contains("rustup update"),
         "{said}"
     );
+}
+
+#[test]
+fn a_machine_without_rust_is_told_where_to_get_it() {
+    let house = House::new("no rust").with_nothing_else();
+    fs::remove_file(house.folder.join("bin/cargo")).unwrap();
+    let output = house.run(["list"], &[]);
+    assert_eq!(output.status.code(), Some(69));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("there is no cargo") && said.contains("https://"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_missing_compiler_is_installed_once_and_announced() {
+    let house = House::new("no compiler").with_nothing_else();
+    house.add_tool("sudo", "#!/bin/bash\n\"$@\"\n");
+    house.add_tool("apt-get", APT_GET);
+
+    let output = house.run(["list"], &[]);
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    assert!(
+        !text(&output.stdout).contains("apt"),
+        "{}",
+        text(&output.stdout)
+    );
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("strata: installing gcc libc6-dev: a C compiler"),
+        "{said}"
+    );
+    let asked = fs::read_to_string(house.folder.join("bin/asked")).unwrap();
+    assert_eq!(
+        asked,
+        "update\ninstall --yes --no-install-recommends gcc libc6-dev\n"
+    );
+
+    assert_eq!(text(&house.run(["list"], &[]).stderr), "");
 }
 
 #[test]
@@ -150,8 +204,12 @@ fn the_first_failing_check_stops_the_rest_and_says_how_to_repeat_it() {
     assert!(!said.contains("tests ..."), "{said}");
 }
 
-/// A copy of the launcher in a folder of its own, beside the stand-in for cargo.
-struct House(PathBuf);
+/// A copy of the launcher in a folder of its own, with the stand-in for cargo in `bin`.
+struct House {
+    folder: PathBuf,
+    /// The `PATH` of everything that is run in it.
+    path: OsString,
+}
 
 impl House {
     fn new(name: &str) -> Self {
@@ -163,27 +221,53 @@ impl House {
         for file in ["strata", "Cargo.toml"] {
             fs::copy(root().join(file), folder.join(file)).unwrap();
         }
-        let cargo = folder.join("bin/cargo");
-        fs::write(&cargo, CARGO).unwrap();
-        fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
-        Self(folder)
+        let mut path = folder.join("bin").into_os_string();
+        path.push(":");
+        path.push(env::var_os("PATH").unwrap());
+        let house = Self { folder, path };
+        house.add_tool("cargo", CARGO);
+        house
+    }
+
+    /// Hides every program but the stand-ins and the basics.
+    fn with_nothing_else(self) -> Self {
+        let folders: Vec<PathBuf> = env::split_paths(&self.path).collect();
+        for name in BASICS {
+            let found = folders
+                .iter()
+                .map(|folder| folder.join(name))
+                .find(|path| path.exists());
+            symlink(found.unwrap(), self.folder.join("bin").join(name)).unwrap();
+        }
+        let only = self.folder.join("bin").into_os_string();
+        Self {
+            folder: self.folder,
+            path: only,
+        }
+    }
+
+    fn add_tool(&self, name: &str, script: &str) {
+        let path = self.folder.join("bin").join(name);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     fn run<const N: usize>(&self, arguments: [&str; N], variables: &[(&str, &str)]) -> Output {
-        let mut command = self.command(&self.0.join("strata"), arguments);
+        let mut command = self.command(&self.folder.join("strata"), arguments);
         command
-            .current_dir(&self.0)
+            .current_dir(&self.folder)
             .envs(variables.iter().copied())
             .output()
             .unwrap()
     }
 
     fn command<const N: usize>(&self, script: &Path, arguments: [&str; N]) -> Command {
-        let own = self.0.join("bin").into_os_string();
-        let inherited = std::env::var_os("PATH").unwrap();
         let mut command = Command::new(script);
-        command.args(arguments).env_remove("CARGO_TARGET_DIR");
-        command.env("PATH", [own, inherited].join(OsStr::new(":")));
+        command.args(arguments).env("PATH", &self.path);
+        command
+            .env_remove("CARGO_TARGET_DIR")
+            .env("CARGO_HOME", &self.folder);
+        command.stdin(Stdio::null());
         command
     }
 }
