@@ -1,1 +1,3 @@
+//! The `strata` program; what it does is in the library.
+
 fn main() {}

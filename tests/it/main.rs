@@ -1,1 +1,15 @@
 //! System tests, one module per capability.
+
+// `cfg(test)` on each tells clippy that helpers in there may unwrap as well.
+#[cfg(test)]
+mod architecture;
+#[cfg(test)]
+mod launcher;
+#[cfg(test)]
+mod lexer;
+#[cfg(test)]
+mod purity;
+#[cfg(test)]
+mod repo;
+#[cfg(test)]
+mod tidy;

@@ -1,0 +1,277 @@
+//! The launcher `./strata`, with a stand-in for cargo so that nothing is built.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::repo::root;
+
+/// Answers like cargo; `build` leaves a binary that tells where and how it was called.
+const CARGO: &str = r#"#!/bin/bash
+case $1 in
+--version) echo "cargo ${FAKE_VERSION:-1.999.0} (0000000 2026-01-01)" ;;
+build)
+    echo "cargo talks on stdout"
+    [[ -z ${FAKE_ERROR:-} ]] || { echo "$FAKE_ERROR" >&2; exit 101; }
+    mkdir -p "$CARGO_TARGET_DIR/release"
+    printf '%s\n' '#!/bin/bash' 'pwd' 'printf "[%s]\n" "$@"' 'cat' 'exit 5' \
+        >"$CARGO_TARGET_DIR/release/strata"
+    chmod +x "$CARGO_TARGET_DIR/release/strata"
+    ;;
+nextest)
+    [[ $2 == --version ]] || echo "     Summary [   0.001s] 7 tests run: 7 passed, 0 skipped"
+    ;;
+clippy) [[ $2 == --version || -z ${FAKE_ERROR:-} ]] || { echo "$FAKE_ERROR" >&2; exit 101; } ;;
+esac
+"#;
+
+/// Notes what it is asked for, and installs a compiler.
+const APT_GET: &str = r#"#!/bin/bash
+echo "apt talks on stdout"
+echo "$@" >>"${0%/*}/asked"
+[[ $1 == update ]] || ln -s /bin/true "${0%/*}/cc"
+"#;
+
+/// What the launcher and the stand-ins may take for granted.
+const BASICS: [&str; 12] = [
+    "bash", "cat", "chmod", "dirname", "env", "ln", "mkdir", "mktemp", "readlink", "rm", "sed",
+    "sort",
+];
+
+#[test]
+fn the_scripts_are_executable_and_parse() {
+    for script in ["strata", ".ci/run"] {
+        let path = root().join(script);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o111, 0o111, "{script} is not executable");
+        let parsed = Command::new("bash").arg("-n").arg(&path).output().unwrap();
+        assert!(
+            parsed.status.success(),
+            "{script}: {}",
+            text(&parsed.stderr)
+        );
+    }
+}
+
+#[test]
+fn continuous_integration_runs_the_same_checks() {
+    let script = fs::read_to_string(root().join(".ci/run")).unwrap();
+    assert!(
+        script.lines().any(|line| line == "exec ./strata test"),
+        "{script}"
+    );
+}
+
+#[test]
+fn the_binary_gets_arguments_directory_and_stdin_and_its_exit_code_comes_back() {
+    let house = House::new("passes on");
+    let elsewhere = house.folder.join("else where");
+    fs::create_dir_all(&elsewhere).unwrap();
+    symlink(house.folder.join("strata"), elsewhere.join("link")).unwrap();
+    fs::write(elsewhere.join("input"), "typed\n").unwrap();
+
+    let output = house
+        .command(&elsewhere.join("link"), ["job", "a b", ""])
+        .current_dir(&elsewhere)
+        .stdin(fs::File::open(elsewhere.join("input")).unwrap())
+        .output()
+        .unwrap();
+
+    let here = fs::canonicalize(&elsewhere).unwrap();
+    assert_eq!(
+        text(&output.stdout),
+        format!("{}\n[job]\n[a b]\n[]\ntyped\n", here.display())
+    );
+    assert_eq!(
+        text(&output.stderr),
+        "strata: building strata (first time: a minute or two)\n"
+    );
+    assert_eq!(output.status.code(), Some(5));
+    assert!(house.folder.join("target/release/strata").exists());
+
+    let again = house.run(["list"], &[]);
+    assert_eq!(
+        text(&again.stderr),
+        "",
+        "nothing to say about a binary that is there"
+    );
+}
+
+#[test]
+fn a_target_directory_of_the_caller_is_honoured() {
+    let house = House::new("target of the caller");
+    let output = house.run(["list"], &[("CARGO_TARGET_DIR", "built here")]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(house.folder.join("built here/release/strata").exists());
+    assert!(!house.folder.join("target").exists());
+}
+
+#[test]
+fn a_failed_build_shows_what_cargo_said_and_leaves_stdout_empty() {
+    let house = House::new("failed build");
+    let output = house.run(["list"], &[("FAKE_ERROR", "error: no such crate")]);
+    assert_eq!(output.status.code(), Some(69));
+    assert_eq!(text(&output.stdout), "");
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("error: no such crate\nstrata: the build failed"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_old_cargo_is_refused_with_a_remedy() {
+    let house = House::new("old cargo");
+    let output = house.run(["list"], &[("FAKE_VERSION", "1.9.0")]);
+    assert_eq!(output.status.code(), Some(69));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("this is 1.9.0") && said.contains("rustup update"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_machine_without_rust_is_told_where_to_get_it() {
+    let house = House::new("no rust").with_nothing_else();
+    fs::remove_file(house.folder.join("bin/cargo")).unwrap();
+    let output = house.run(["list"], &[]);
+    assert_eq!(output.status.code(), Some(69));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("there is no cargo") && said.contains("https://"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_missing_compiler_is_installed_once_and_announced() {
+    let house = House::new("no compiler").with_nothing_else();
+    house.add_tool("sudo", "#!/bin/bash\n\"$@\"\n");
+    house.add_tool("apt-get", APT_GET);
+
+    let output = house.run(["list"], &[]);
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    assert!(
+        !text(&output.stdout).contains("apt"),
+        "{}",
+        text(&output.stdout)
+    );
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("strata: installing gcc libc6-dev: a C compiler"),
+        "{said}"
+    );
+    let asked = fs::read_to_string(house.folder.join("bin/asked")).unwrap();
+    assert_eq!(
+        asked,
+        "update\ninstall --yes --no-install-recommends gcc libc6-dev\n"
+    );
+
+    assert_eq!(text(&house.run(["list"], &[]).stderr), "");
+}
+
+#[test]
+fn the_checks_end_with_a_table_and_the_counts() {
+    let house = House::new("all checks");
+    let output = house.run(["test"], &[]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for stage in ["fmt", "clippy", "tests", "doctests"] {
+        assert!(said.contains(&format!("{stage} ... ok ")), "{said}");
+    }
+    assert!(
+        said.ends_with("Summary [   0.001s] 7 tests run: 7 passed, 0 skipped\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_first_failing_check_stops_the_rest_and_says_how_to_repeat_it() {
+    let house = House::new("failing check");
+    let output = house.run(["test"], &[("FAKE_ERROR", "error: unused variable")]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("clippy ... failed"), "{said}");
+    assert!(said.contains("error: unused variable"), "{said}");
+    assert!(
+        said.contains("cargo clippy --workspace --all-targets --locked -- -D warnings"),
+        "{said}"
+    );
+    assert!(!said.contains("tests ..."), "{said}");
+}
+
+/// A copy of the launcher in a folder of its own, with the stand-in for cargo in `bin`.
+struct House {
+    folder: PathBuf,
+    /// The `PATH` of everything that is run in it.
+    path: OsString,
+}
+
+impl House {
+    fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("launcher")
+            .join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("bin")).unwrap();
+        for file in ["strata", "Cargo.toml"] {
+            fs::copy(root().join(file), folder.join(file)).unwrap();
+        }
+        let mut path = folder.join("bin").into_os_string();
+        path.push(":");
+        path.push(env::var_os("PATH").unwrap());
+        let house = Self { folder, path };
+        house.add_tool("cargo", CARGO);
+        house
+    }
+
+    /// Hides every program but the stand-ins and the basics.
+    fn with_nothing_else(self) -> Self {
+        let folders: Vec<PathBuf> = env::split_paths(&self.path).collect();
+        for name in BASICS {
+            let found = folders
+                .iter()
+                .map(|folder| folder.join(name))
+                .find(|path| path.exists());
+            symlink(found.unwrap(), self.folder.join("bin").join(name)).unwrap();
+        }
+        let only = self.folder.join("bin").into_os_string();
+        Self {
+            folder: self.folder,
+            path: only,
+        }
+    }
+
+    fn add_tool(&self, name: &str, script: &str) {
+        let path = self.folder.join("bin").join(name);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn run<const N: usize>(&self, arguments: [&str; N], variables: &[(&str, &str)]) -> Output {
+        let mut command = self.command(&self.folder.join("strata"), arguments);
+        command
+            .current_dir(&self.folder)
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap()
+    }
+
+    fn command<const N: usize>(&self, script: &Path, arguments: [&str; N]) -> Command {
+        let mut command = Command::new(script);
+        command.args(arguments).env("PATH", &self.path);
+        command
+            .env_remove("CARGO_TARGET_DIR")
+            .env("CARGO_HOME", &self.folder);
+        command.stdin(Stdio::null());
+        command
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
