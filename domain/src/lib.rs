@@ -16,6 +16,7 @@ pub mod expr;
 pub mod failure;
 pub mod handler;
 pub mod id;
+pub mod job;
 pub mod json;
 pub mod outcome;
 pub mod priority;

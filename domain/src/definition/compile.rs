@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::graph::{
-    BranchSpec, BranchTest, ConditionalSpec, FanInSpec, FanOutSpec, Graph, Join, Kind, Node, NodeIx,
-    TaskSpec, WorkflowRef,
+    BranchSpec, BranchTest, ConditionalSpec, FanInSpec, FanOutSpec, Graph, Join, Kind, Node,
+    NodeIx, TaskSpec, WorkflowRef,
 };
 use super::model::{self, DependsOn, OneOrMany, Workflow};
 use crate::expr::{Condition, Expr, Template, parse};
@@ -37,17 +37,31 @@ pub enum CompileError {
 
 /// Compiles a workflow whose stages have been turned into nodes. `hash` is its content hash.
 pub fn compile(workflow: &Workflow, hash: &str, catalog: &Catalog) -> Result<Graph, CompileError> {
-    let nodes = workflow.nodes.as_ref().filter(|n| !n.is_empty()).ok_or(CompileError::NoNodes)?;
+    let nodes = workflow
+        .nodes
+        .as_ref()
+        .filter(|n| !n.is_empty())
+        .ok_or(CompileError::NoNodes)?;
     let order = topological_order(nodes)?;
-    let by_name: BTreeMap<Arc<str>, NodeIx> =
-        order.iter().enumerate().map(|(ix, (name, _))| (Arc::from(*name), ix)).collect();
-    let compiler = Compiler { catalog, by_name: &by_name };
+    let by_name: BTreeMap<Arc<str>, NodeIx> = order
+        .iter()
+        .enumerate()
+        .map(|(ix, (name, _))| (Arc::from(*name), ix))
+        .collect();
+    let compiler = Compiler {
+        catalog,
+        by_name: &by_name,
+    };
     let mut compiled = Vec::with_capacity(order.len());
     for (name, node) in &order {
         compiled.push(compiler.node(name, node)?);
     }
     link(&mut compiled, &order, &by_name);
-    let result = workflow.result.as_ref().map(|value| template("result", value)).transpose()?;
+    let result = workflow
+        .result
+        .as_ref()
+        .map(|value| template("result", value))
+        .transpose()?;
     Ok(Graph {
         workflow: WorkflowRef {
             id: workflow.workflow_id.clone(),
@@ -101,10 +115,16 @@ fn topological_order(nodes: &BTreeMap<String, model::Node>) -> Result<Ordered<'_
         let own = targets(node).into_iter().map(|to| (name.as_str(), to));
         let wanted = depends_on(node).map_or(&[][..], DependsOn::names);
         for (from, to) in own.chain(wanted.iter().map(|from| (from.as_str(), name.as_str()))) {
-            let known = nodes.contains_key(from).then_some(()).and(waiting.get_mut(to));
+            let known = nodes
+                .contains_key(from)
+                .then_some(())
+                .and(waiting.get_mut(to));
             let Some(count) = known else {
                 let target = if nodes.contains_key(from) { to } else { from };
-                return Err(CompileError::UnknownNode { node: name.clone(), target: target.into() });
+                return Err(CompileError::UnknownNode {
+                    node: name.clone(),
+                    target: target.into(),
+                });
             };
             let list = edges.entry(from).or_default();
             if !list.contains(&to) {
@@ -113,8 +133,11 @@ fn topological_order(nodes: &BTreeMap<String, model::Node>) -> Result<Ordered<'_
             }
         }
     }
-    let mut free: std::collections::BTreeSet<&str> =
-        waiting.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
+    let mut free: std::collections::BTreeSet<&str> = waiting
+        .iter()
+        .filter(|(_, count)| **count == 0)
+        .map(|(name, _)| *name)
+        .collect();
     let mut order = Vec::with_capacity(nodes.len());
     while let Some(name) = free.pop_first() {
         if let Some((name, node)) = nodes.get_key_value(name) {
@@ -129,7 +152,11 @@ fn topological_order(nodes: &BTreeMap<String, model::Node>) -> Result<Ordered<'_
             }
         }
     }
-    if order.len() == nodes.len() { Ok(order) } else { Err(CompileError::Cycle) }
+    if order.len() == nodes.len() {
+        Ok(order)
+    } else {
+        Err(CompileError::Cycle)
+    }
 }
 
 /// Fills in the edges: first those of `depends_on` in its order, then those of others' `next`.
@@ -145,7 +172,7 @@ fn link(compiled: &mut [Node], order: &Ordered<'_>, by_name: &BTreeMap<Arc<str>,
             edges.extend(by_name.get(to).map(|to| (from, *to)));
         }
     }
-    let mut handoff_readers = Vec::new();
+    let mut needs = Vec::new();
     for (from, to) in edges {
         let known = compiled.get(to).is_some_and(|n| n.incoming.contains(&from));
         if known {
@@ -153,38 +180,58 @@ fn link(compiled: &mut [Node], order: &Ordered<'_>, by_name: &BTreeMap<Arc<str>,
         }
         if let Some(node) = compiled.get_mut(to) {
             node.incoming.push(from);
-            if reads_handoff(&node.kind) {
-                handoff_readers.push(from);
-            }
+            needs.push((from, reads_handoff(&node.kind), sum_field(&node.kind)));
         }
         if let Some(node) = compiled.get_mut(from) {
             node.outgoing.push(to);
         }
     }
-    for ix in handoff_readers {
-        if let Some(Node { kind: Kind::FanOut(fan_out), .. }) = compiled.get_mut(ix) {
-            fan_out.keeps_handoff = true;
+    for (ix, handoff, sum) in needs {
+        if let Some(Node {
+            kind: Kind::FanOut(fan_out),
+            ..
+        }) = compiled.get_mut(ix)
+        {
+            fan_out.keeps_handoff |= handoff;
+            fan_out.sum_fields.extend(sum);
         }
+    }
+}
+
+fn sum_field(kind: &Kind) -> Option<Arc<str>> {
+    match kind {
+        Kind::FanIn(FanInSpec::Aggregate {
+            mode: model::Aggregation::Sum,
+            field,
+        }) => field.clone(),
+        _ => None,
     }
 }
 
 fn reads_handoff(kind: &Kind) -> bool {
     kind.task().is_some_and(|task| {
         let reads = task.params.references();
-        reads.iter().any(|(_, r)| r.path.first().and_then(|s| s.key()) == Some("next_stage_params"))
+        reads
+            .iter()
+            .any(|(_, r)| r.path.first().and_then(|s| s.key()) == Some("next_stage_params"))
     })
 }
 
 fn template(node: &str, value: &Value) -> Result<Template, CompileError> {
     Template::compile(value).map_err(|errors| CompileError::BadExpression {
         node: node.to_owned(),
-        reason: errors.first().map(|(_, e)| e.to_string()).unwrap_or_default(),
+        reason: errors
+            .first()
+            .map(|(_, e)| e.to_string())
+            .unwrap_or_default(),
     })
 }
 
 fn expression(node: &str, source: &str) -> Result<Expr, CompileError> {
-    parse(source)
-        .map_err(|e| CompileError::BadExpression { node: node.to_owned(), reason: e.to_string() })
+    parse(source).map_err(|e| CompileError::BadExpression {
+        node: node.to_owned(),
+        reason: e.to_string(),
+    })
 }
 
 struct Compiler<'a> {
@@ -227,9 +274,10 @@ impl Compiler<'_> {
                 (Kind::Task(spec), task.when.as_ref())
             }
             model::Node::Conditional(c) => (Kind::Conditional(self.conditional(name, c)?), None),
-            model::Node::FanOut(fan_out) => {
-                (Kind::FanOut(self.fan_out(name, fan_out)?), fan_out.when.as_ref())
-            }
+            model::Node::FanOut(fan_out) => (
+                Kind::FanOut(self.fan_out(name, fan_out)?),
+                fan_out.when.as_ref(),
+            ),
             model::Node::FanIn(fan_in) => {
                 let spec = match &fan_in.handler {
                     Some(handler) => {
@@ -255,9 +303,13 @@ impl Compiler<'_> {
     }
 
     fn task(&self, node: &str, fields: &TaskFields<'_>) -> Result<TaskSpec, CompileError> {
-        let handler = self.catalog.find(fields.handler).ok_or_else(|| {
-            CompileError::UnknownHandler { node: node.to_owned(), handler: fields.handler.to_owned() }
-        })?;
+        let handler =
+            self.catalog
+                .find(fields.handler)
+                .ok_or_else(|| CompileError::UnknownHandler {
+                    node: node.to_owned(),
+                    handler: fields.handler.to_owned(),
+                })?;
         let timeout_seconds = fields.timeout_seconds.unwrap_or(handler.timeout_seconds);
         Ok(TaskSpec {
             handler: handler.name.as_str().into(),
@@ -279,6 +331,7 @@ impl Compiler<'_> {
             max_items: fan_out.max_items.unwrap_or(ITEMS_MAX).min(ITEMS_MAX),
             on_empty: fan_out.on_empty,
             keeps_handoff: false,
+            sum_fields: Vec::new(),
         })
     }
 
@@ -290,17 +343,26 @@ impl Compiler<'_> {
         let branches = conditional.branches.iter().map(|branch| {
             let test = match (&branch.condition, &branch.when) {
                 (Some(text), _) => BranchTest::Field(Condition::parse(text).map_err(|e| {
-                    CompileError::BadExpression { node: name.to_owned(), reason: e.to_string() }
+                    CompileError::BadExpression {
+                        node: name.to_owned(),
+                        reason: e.to_string(),
+                    }
                 })?),
                 (None, Some(source)) => BranchTest::When(expression(name, source)?),
                 (None, None) => BranchTest::Default,
             };
             let names = branch.next.names().iter();
-            let next = names.filter_map(|to| self.by_name.get(to.as_str()).copied()).collect();
+            let next = names
+                .filter_map(|to| self.by_name.get(to.as_str()).copied())
+                .collect();
             Ok(BranchSpec { test, next })
         });
         Ok(ConditionalSpec {
-            field: conditional.condition_field.as_ref().map(|v| template(name, v)).transpose()?,
+            field: conditional
+                .condition_field
+                .as_ref()
+                .map(|v| template(name, v))
+                .transpose()?,
             branches: branches.collect::<Result<_, CompileError>>()?,
         })
     }

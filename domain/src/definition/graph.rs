@@ -113,13 +113,18 @@ pub struct FanOutSpec {
     pub on_empty: OnEmpty,
     /// A later node reads what each child hands over, so it must be kept.
     pub keeps_handoff: bool,
+    /// Fields that later fan-ins add up, so that the sums can be kept instead of the results.
+    pub sum_fields: Vec<Arc<str>>,
 }
 
 /// How a fan-in joins.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FanInSpec {
     /// In the engine.
-    Aggregate { mode: Aggregation, field: Option<Arc<str>> },
+    Aggregate {
+        mode: Aggregation,
+        field: Option<Arc<str>>,
+    },
     /// By a handler that gets `previous_results`.
     Handler(TaskSpec),
 }

@@ -1,0 +1,35 @@
+//! A job: one request, executed as a graph of tasks.
+//!
+//! [`decide`](decide()) says what follows from a command, [`evolve`](evolve()) what an event changes; [`handle`] does
+//! both and lets the engine go on by itself. A job knows nothing of platforms, requests or assets.
+//!
+//! Invariants: terminal is terminal; a node is dispatched once per attempt and epoch; a report of
+//! another attempt, epoch or run changes nothing; the cost of a report does not depend on the size
+//! of the job.
+
+mod aggregate;
+pub mod checkpoint;
+pub mod command;
+mod decide;
+mod dispatch;
+mod engine;
+pub mod event;
+mod evolve;
+mod group;
+mod lanes;
+mod rejection;
+mod report;
+mod retry;
+mod scope;
+mod state;
+mod status;
+mod time;
+
+pub use command::{Command, Context, Fence, Policy};
+pub use decide::{EVENT_BYTES_MAX, EVENTS_MAX, decide, handle};
+pub use event::Event;
+pub use evolve::{apply, evolve};
+pub use rejection::Rejection;
+pub use retry::{attempts_max, delay};
+pub use state::State;
+pub use status::{JobStatus, NodeStatus};

@@ -1,0 +1,82 @@
+//! What time brings: timeouts, and retries that are due.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::command::Context;
+use super::decide::failed;
+use super::event::Event;
+use super::state::State;
+use super::status::NodeStatus;
+use crate::failure::{Failure, FailureClass};
+
+/// Timers that one decision handles; the next `TimePassed` takes the rest.
+const TIMERS_MAX: usize = 250;
+
+/// A point in time some seconds later.
+pub(super) fn after(now: DateTime<Utc>, seconds: u32) -> DateTime<Utc> {
+    now + TimeDelta::seconds(i64::from(seconds))
+}
+
+pub(super) fn decide(state: &State, ctx: &Context) -> Vec<Event> {
+    let now_ms = ctx.now.timestamp_millis();
+    let in_grace = ctx.now < state.grace_until;
+    let mut retries = Vec::new();
+    let mut events = Vec::new();
+    let due = state
+        .timers
+        .iter()
+        .take_while(|(due_ms, _)| *due_ms <= now_ms)
+        .take(TIMERS_MAX);
+    for (_, slot) in due {
+        let Some(work) = state.work(*slot) else {
+            continue;
+        };
+        let (code, what) = match work.status {
+            NodeStatus::Failed => {
+                retries.push(state.id(*slot));
+                continue;
+            }
+            NodeStatus::Dispatched => ("dispatch_timeout", "no worker took the task in time"),
+            NodeStatus::Running => ("execution_timeout", "the task took longer than allowed"),
+            NodeStatus::Pending
+            | NodeStatus::Ready
+            | NodeStatus::Completed
+            | NodeStatus::Skipped => {
+                continue;
+            }
+        };
+        if in_grace {
+            continue;
+        }
+        let failure = Failure::new(FailureClass::Timeout, code, what);
+        let mut more = failed(state, *slot, work.run, failure, ctx);
+        let ends = more.iter().any(|e| matches!(e, Event::JobFailed { .. }));
+        events.append(&mut more);
+        if ends {
+            return events;
+        }
+    }
+    if !retries.is_empty() {
+        events.push(Event::NodesReady { nodes: retries });
+    }
+    events
+}
+
+impl State {
+    /// When `TimePassed` will next have something to do.
+    #[must_use]
+    pub fn next_due(&self) -> Option<DateTime<Utc>> {
+        let (due_ms, slot) = self.timers.first()?;
+        let due = DateTime::from_timestamp_millis(*due_ms)?;
+        let is_retry = self
+            .work(*slot)
+            .is_some_and(|w| w.status == NodeStatus::Failed);
+        // A retry inside the grace period may stand behind a timeout that must wait; looking a
+        // little early is harmless.
+        Some(if is_retry {
+            due
+        } else {
+            due.max(self.grace_until.min(due + TimeDelta::hours(1)))
+        })
+    }
+}
