@@ -5,6 +5,8 @@
 //! refused before anything runs. The code that does the work lives in `workers`.
 
 mod shipped;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
