@@ -11,7 +11,13 @@
 //! - [`workflow`], [`request`], [`platform`], [`asset`]: the other aggregates.
 //! - [`event`]: how events are written, read back after upgrades, and chained by hash.
 
+pub mod asset;
+pub mod context;
 pub mod failure;
 pub mod id;
 pub mod json;
 pub mod outcome;
+pub mod platform;
+pub mod priority;
+pub mod request;
+pub mod workflow;
