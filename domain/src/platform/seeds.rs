@@ -6,11 +6,7 @@ use super::Command;
 #[must_use]
 pub fn seeds() -> [Command; 3] {
     [
-        seed(
-            "ddh",
-            "Data Discovery Hub",
-            &["dataset_id", "resource_id", "version_id"],
-        ),
+        seed("ddh", "DDH", &["dataset_id", "resource_id", "version_id"]),
         seed("arcgis", "ArcGIS", &["item_id", "layer_index"]),
         // For work that is submitted to Strata itself, without a portal.
         seed("strata", "Strata", &["name"]),

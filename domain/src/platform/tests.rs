@@ -83,7 +83,11 @@ fn the_order_of_refs_means_nothing() {
     let first = register("p", "P", &["a", "b"], &["c", "d"]);
     let decision = decide(&State::default(), first, &ctx).expect("valid");
     let other_order = register("p", "P", &["b", "a"], &["d", "c"]);
-    check(&decision.into_events(), other_order, Ok(Decision::AlreadyApplied));
+    check(
+        &decision.into_events(),
+        other_order,
+        Ok(Decision::AlreadyApplied),
+    );
 }
 
 #[test]
@@ -94,7 +98,11 @@ fn name_and_optional_refs_may_change() {
         at: testing::now(),
     };
     let when = register("geonode", "GeoNode 5", &["uuid"], &["pk"]);
-    check(&[geonode()], when, Ok(Decision::Accepted(vec![updated.clone()])));
+    check(
+        &[geonode()],
+        when,
+        Ok(Decision::Accepted(vec![updated.clone()])),
+    );
     let state = fold(&[geonode(), updated.clone()]);
     let platform = state.platform().expect("registered");
     assert_eq!(platform.name, "GeoNode 5");
@@ -141,12 +149,30 @@ fn platform_ids_have_one_form() {
 
 #[test]
 fn a_platform_needs_a_name_and_a_required_ref() {
-    refused("p", " ", &["a"], &[], Rejection::InvalidName { size_bytes: 1 });
+    refused(
+        "p",
+        " ",
+        &["a"],
+        &[],
+        Rejection::InvalidName { size_bytes: 1 },
+    );
     let long = "n".repeat(NAME_BYTES_MAX + 1);
     let size_bytes = long.len();
-    refused("p", &long, &["a"], &[], Rejection::InvalidName { size_bytes });
+    refused(
+        "p",
+        &long,
+        &["a"],
+        &[],
+        Rejection::InvalidName { size_bytes },
+    );
     let platform_id = "p".into();
-    refused("p", "P", &[], &["a"], Rejection::NoRequiredRef { platform_id });
+    refused(
+        "p",
+        "P",
+        &[],
+        &["a"],
+        Rejection::NoRequiredRef { platform_id },
+    );
 }
 
 #[test]
@@ -154,7 +180,13 @@ fn ref_names_are_simple_unique_and_few() {
     let long = "r".repeat(65);
     for bad in ["", "a b", "ä", "a|b", &long] {
         let name = bad.into();
-        refused("p", "P", &["a", bad], &[], Rejection::InvalidRefName { name });
+        refused(
+            "p",
+            "P",
+            &["a", bad],
+            &[],
+            Rejection::InvalidRefName { name },
+        );
     }
     let name: String = "a".into();
     let twice = Rejection::DuplicateRef { name };
@@ -176,8 +208,15 @@ fn ddh_arcgis_and_strata_are_seeded() {
     for (index, (id, refs)) in expected.into_iter().enumerate() {
         let state = seeded(index);
         let platform = state.platform().expect("registered");
-        assert_eq!((&*platform.platform_id, &platform.required_refs), (id, &refs));
-        let again = decide(&state, seeds()[index].clone(), &testing::from(Role::Platform));
+        assert_eq!(
+            (&*platform.platform_id, &platform.required_refs),
+            (id, &refs)
+        );
+        let again = decide(
+            &state,
+            seeds()[index].clone(),
+            &testing::from(Role::Platform),
+        );
         assert_eq!(again, Ok(Decision::AlreadyApplied));
     }
 }
@@ -187,13 +226,21 @@ fn complete_refs_of_strings_and_integers_pass() {
     let ddh = json!({"dataset_id": "0038272", "resource_id": "shapefile", "version_id": "2025-01"});
     check_problems(&seeded(0), ddh, &[]);
     check_problems(&seeded(1), json!({"item_id": "abc", "layer_index": 0}), &[]);
-    check_problems(&fold(&[geonode()]), json!({"uuid": "u", "alternate": -7}), &[]);
+    check_problems(
+        &fold(&[geonode()]),
+        json!({"uuid": "u", "alternate": -7}),
+        &[],
+    );
 }
 
 #[test]
 fn a_missing_required_ref_is_named() {
     let refs = json!({"dataset_id": "1", "version_id": "2"});
-    check_problems(&seeded(0), refs, &["the required ref `resource_id` is missing"]);
+    check_problems(
+        &seeded(0),
+        refs,
+        &["the required ref `resource_id` is missing"],
+    );
 }
 
 #[test]
@@ -241,7 +288,11 @@ fn only_strings_and_integers_are_refs() {
 
 #[test]
 fn an_unregistered_platform_accepts_no_refs() {
-    check_problems(&State::default(), json!({}), &["the platform is not registered"]);
+    check_problems(
+        &State::default(),
+        json!({}),
+        &["the platform is not registered"],
+    );
 }
 
 #[test]
@@ -273,7 +324,9 @@ fn what_runs_jobs_does_not_import_the_b2b_modules() {
             continue;
         }
         let text = std::fs::read_to_string(&path).expect("a readable file");
-        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code = text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
         for path_in_code in code.flat_map(|line| line.split(|c: char| !is_path_char(c))) {
             let mut segments = path_in_code.split("::");
             let b2b = segments.any(|s| ["platform", "asset", "request"].contains(&s));

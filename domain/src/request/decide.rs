@@ -28,8 +28,8 @@ fn submit(
 ) -> Result<Decision<Event>, Rejection> {
     limits::check(&submission)?;
     if let Some(known) = state.submission() {
-        let same = known.request_id == submission.request_id
-            && known.body_hash == submission.body_hash;
+        let same =
+            known.request_id == submission.request_id && known.body_hash == submission.body_hash;
         return if same {
             Ok(Decision::AlreadyApplied)
         } else {

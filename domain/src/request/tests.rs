@@ -1,12 +1,14 @@
 //! The rules of requests, one sentence each.
 
+mod limits;
+
 use serde_json::{Value, json};
 
 use super::*;
 use crate::asset::AssetId;
 use crate::context::{Role, testing};
 use crate::id::{JobId, RequestId};
-use crate::json::{TEXT_BYTES_MAX, is_sha256_hex};
+use crate::json::is_sha256_hex;
 use crate::outcome::Decision;
 use crate::platform::Refs;
 use crate::priority::Priority;
@@ -16,12 +18,6 @@ type Outcome = Result<Decision<Event>, Rejection>;
 #[track_caller]
 fn check(given: &[Event], role: Role, when: Command, then: Outcome) {
     assert_eq!(decide(&fold(given), when, &testing::from(role)), then);
-}
-
-/// A submission changed by `change` is refused.
-#[track_caller]
-fn refused(change: impl FnOnce(&mut Submission), then: Rejection) {
-    check(&[], Role::Platform, submit(change), Err(then));
 }
 
 fn fold(events: &[Event]) -> State {
@@ -107,14 +103,27 @@ fn a_request_exists_without_a_job() {
     let state = fold(&[submitted()]);
     assert_eq!(state.submission(), Some(&submission()));
     assert_eq!(state.submitted_at(), Some(testing::now()));
-    assert_eq!((state.progress(), state.job_id()), (&Progress::Waiting, None));
+    assert_eq!(
+        (state.progress(), state.job_id()),
+        (&Progress::Waiting, None)
+    );
 }
 
 #[test]
 fn the_same_submission_again_is_already_applied_however_far_it_has_come() {
     check(&[submitted()], Role::Platform, submit(|_| {}), APPLIED);
-    check(&[submitted(), assigned()], Role::Platform, submit(|_| {}), APPLIED);
-    check(&[submitted(), withdrawn()], Role::Platform, submit(|_| {}), APPLIED);
+    check(
+        &[submitted(), assigned()],
+        Role::Platform,
+        submit(|_| {}),
+        APPLIED,
+    );
+    check(
+        &[submitted(), withdrawn()],
+        Role::Platform,
+        submit(|_| {}),
+        APPLIED,
+    );
 }
 
 #[test]
@@ -161,8 +170,18 @@ fn the_body_hash_covers_what_the_caller_chose_and_nothing_else() {
 #[test]
 fn the_orchestrator_assigns_the_job_that_follows_from_the_request() {
     let when = Command::AssignJob { job_id: job() };
-    check(&[submitted()], Role::Orchestrator, when.clone(), accepted(assigned()));
-    check(&[submitted(), assigned()], Role::Orchestrator, when, APPLIED);
+    check(
+        &[submitted()],
+        Role::Orchestrator,
+        when.clone(),
+        accepted(assigned()),
+    );
+    check(
+        &[submitted(), assigned()],
+        Role::Orchestrator,
+        when,
+        APPLIED,
+    );
     assert_eq!(fold(&[submitted(), assigned()]).job_id(), Some(job()));
 }
 
@@ -174,8 +193,18 @@ fn any_other_job_is_refused() {
         expected: job(),
     };
     let when = Command::AssignJob { job_id: given };
-    check(&[submitted()], Role::Orchestrator, when.clone(), Err(then.clone()));
-    check(&[submitted(), assigned()], Role::Orchestrator, when, Err(then));
+    check(
+        &[submitted()],
+        Role::Orchestrator,
+        when.clone(),
+        Err(then.clone()),
+    );
+    check(
+        &[submitted(), assigned()],
+        Role::Orchestrator,
+        when,
+        Err(then),
+    );
 }
 
 #[test]
@@ -184,13 +213,28 @@ fn a_withdrawn_request_gets_no_job() {
         reason: "wrong file".into(),
     };
     let when = Command::AssignJob { job_id: job() };
-    check(&[submitted(), withdrawn()], Role::Orchestrator, when, Err(then));
+    check(
+        &[submitted(), withdrawn()],
+        Role::Orchestrator,
+        when,
+        Err(then),
+    );
 }
 
 #[test]
 fn a_request_without_a_job_is_withdrawn_once() {
-    check(&[submitted()], Role::Platform, withdraw(), accepted(withdrawn()));
-    check(&[submitted(), withdrawn()], Role::Platform, withdraw(), APPLIED);
+    check(
+        &[submitted()],
+        Role::Platform,
+        withdraw(),
+        accepted(withdrawn()),
+    );
+    check(
+        &[submitted(), withdrawn()],
+        Role::Platform,
+        withdraw(),
+        APPLIED,
+    );
 }
 
 #[test]
@@ -198,7 +242,12 @@ fn a_request_with_a_job_is_not_withdrawn_and_the_job_is_named() {
     let then = Rejection::JobExists { job_id: job() };
     assert!(then.to_string().contains(&job().to_string()));
     assert!(then.to_string().contains("cancel the job instead"));
-    check(&[submitted(), assigned()], Role::Platform, withdraw(), Err(then));
+    check(
+        &[submitted(), assigned()],
+        Role::Platform,
+        withdraw(),
+        Err(then),
+    );
 }
 
 #[test]
@@ -228,110 +277,28 @@ fn nothing_can_be_done_with_a_request_that_does_not_exist() {
 }
 
 #[test]
-fn the_reason_of_a_withdrawal_is_cut_and_freed_of_zeros() {
-    let reason = format!("a\0{}", "b".repeat(TEXT_BYTES_MAX));
-    let ctx = testing::from(Role::Platform);
-    let decision = decide(&fold(&[submitted()]), Command::Withdraw { reason }, &ctx);
-    let events = decision.expect("accepted").into_events();
-    let Some(Event::RequestWithdrawn { reason, .. }) = events.first() else {
-        panic!("{events:?}")
-    };
-    assert!(reason.starts_with("ab") && reason.len() < TEXT_BYTES_MAX);
-}
-
-#[test]
-fn inputs_are_freed_of_zeros_and_limited_to_one_mebibyte() {
-    let when = submit(|s| s.inputs = map(json!({"k\0": ["a\0b"]})));
-    let events = decide(&State::default(), when, &testing::from(Role::Platform));
-    let state = fold(&events.expect("accepted").into_events());
-    let inputs = state.submission().map(|s| s.inputs.clone());
-    assert_eq!(inputs, Some(map(json!({"k": ["ab"]}))));
-
-    // `{"k":""}` takes 8 bytes.
-    let of = |size_bytes: usize| map(json!({"k": "x".repeat(size_bytes - 8)}));
-    let largest = submit(|s| s.inputs = of(INPUT_BYTES_MAX));
-    assert!(decide(&State::default(), largest, &testing::from(Role::Platform)).is_ok());
-    let size_bytes = INPUT_BYTES_MAX + 1;
-    refused(|s| s.inputs = of(size_bytes), Rejection::InputsTooLarge { size_bytes });
-}
-
-#[test]
-fn a_request_has_at_most_eight_callbacks() {
-    let of = |count| vec![callback("http://example.org"); count];
-    let most = submit(|s| s.callbacks = of(CALLBACKS_MAX));
-    assert!(decide(&State::default(), most, &testing::from(Role::Platform)).is_ok());
-    let count = CALLBACKS_MAX + 1;
-    refused(|s| s.callbacks = of(count), Rejection::TooManyCallbacks { count });
-}
-
-#[test]
-fn a_callback_is_a_web_address_without_credentials() {
-    let long = format!("https://example.org/{}", "a".repeat(URL_BYTES_MAX));
-    for url in [
-        "",
-        "example.org",
-        "ftp://example.org",
-        "https://",
-        "https:///path",
-        "https://user:secret@example.org/",
-        "https://token@example.org",
-        "https://example.org/a b",
-        "https://example.org/\n",
-        &long,
-    ] {
-        let index = 0;
-        refused(|s| s.callbacks = vec![callback(url)], Rejection::InvalidCallback { index });
-    }
-    let at_in_path = submit(|s| s.callbacks = vec![callback("https://example.org/@x?y=a@b")]);
-    assert!(decide(&State::default(), at_in_path, &testing::from(Role::Platform)).is_ok());
-}
-
-#[test]
-fn a_refusal_never_repeats_the_credentials_of_a_callback() {
-    let when = submit(|s| s.callbacks = vec![callback("https://user:hunter2@example.org/")]);
-    let refusal = decide(&State::default(), when, &testing::from(Role::Platform));
-    assert!(!format!("{refusal:?}").contains("hunter2"));
-}
-
-#[test]
-fn the_asset_must_be_that_of_the_refs() {
-    let given = AssetId::derive("arcgis", &submission().refs);
-    let expected = AssetId::derive("ddh", &submission().refs);
-    refused(|s| s.asset_id = Some(given), Rejection::OtherAsset { given, expected });
-    let without = submit(|s| s.asset_id = None);
-    assert!(decide(&State::default(), without, &testing::from(Role::Platform)).is_ok());
-}
-
-#[test]
-fn names_versions_hashes_and_refs_are_bounded() {
-    let invalid = |field| Rejection::InvalidName { field };
-    refused(|s| s.org_id = String::new(), invalid("org_id"));
-    refused(|s| s.org_id = "a\nb".into(), invalid("org_id"));
-    refused(|s| s.workflow_id = "w".repeat(65), invalid("workflow_id"));
-    refused(|s| s.callbacks[0].secret_ref = Some(String::new()), invalid("secret_ref"));
-    let platform_id = "Ddh".to_owned();
-    refused(
-        |s| s.platform_id = "Ddh".into(),
-        Rejection::InvalidPlatform { platform_id },
-    );
-    refused(|s| s.workflow_version = Some(0), Rejection::VersionZero);
-    refused(|s| s.body_hash = "abc".into(), Rejection::InvalidHash);
-    let size_bytes = REFS_BYTES_MAX + 1;
-    let refs = map(json!({"k": "x".repeat(size_bytes - 8)}));
-    refused(|s| s.refs = refs, Rejection::RefsTooLarge { size_bytes });
-}
-
-#[test]
 fn the_parameters_key_ignores_key_order_and_knows_the_job_type() {
     let parse = |text: &str| map(serde_json::from_str(text).expect("valid JSON"));
     let key = parameters_key("h3", &parse(r#"{"a": 1, "b": {"c": 2, "d": 3}}"#));
     assert!(is_sha256_hex(&key));
-    assert_eq!(key, parameters_key("h3", &parse(r#"{"b": {"d": 3, "c": 2}, "a": 1}"#)));
-    assert_ne!(key, parameters_key("h4", &parse(r#"{"a": 1, "b": {"c": 2, "d": 3}}"#)));
-    assert_ne!(key, parameters_key("h3", &parse(r#"{"a": 1, "b": {"c": 2, "d": 4}}"#)));
+    assert_eq!(
+        key,
+        parameters_key("h3", &parse(r#"{"b": {"d": 3, "c": 2}, "a": 1}"#))
+    );
+    assert_ne!(
+        key,
+        parameters_key("h4", &parse(r#"{"a": 1, "b": {"c": 2, "d": 3}}"#))
+    );
+    assert_ne!(
+        key,
+        parameters_key("h3", &parse(r#"{"a": 1, "b": {"c": 2, "d": 4}}"#))
+    );
     // Two submissions with one key are one request, and so one job.
     let request = |key: &str| RequestId::from_key("acme", key);
-    assert_eq!(JobId::of_request(request(&key)), JobId::of_request(request(&key)));
+    assert_eq!(
+        JobId::of_request(request(&key)),
+        JobId::of_request(request(&key))
+    );
 }
 
 #[test]
@@ -349,7 +316,10 @@ fn a_repeated_event_changes_nothing_and_the_first_of_job_and_withdrawal_stands()
     let assigned_first = fold(&[submitted(), assigned()]);
     assert_eq!(evolve(assigned_first.clone(), &withdrawn()), assigned_first);
     let withdrawn_first = fold(&[submitted(), withdrawn()]);
-    assert_eq!(evolve(withdrawn_first.clone(), &assigned()), withdrawn_first);
+    assert_eq!(
+        evolve(withdrawn_first.clone(), &assigned()),
+        withdrawn_first
+    );
 }
 
 #[test]

@@ -63,7 +63,11 @@ fn the_same_content_in_another_spelling_is_already_applied() {
         hash: hash('a'),
         source: "# a comment\nversion: 1".into(),
     };
-    check(&[registered(1, 'a')], respelled, Ok(Decision::AlreadyApplied));
+    check(
+        &[registered(1, 'a')],
+        respelled,
+        Ok(Decision::AlreadyApplied),
+    );
 }
 
 #[test]
@@ -107,7 +111,11 @@ fn a_source_of_one_mebibyte_is_the_longest() {
     let ctx = testing::from(Role::Platform);
     assert!(decide(&State::default(), of(SOURCE_BYTES_MAX), &ctx).is_ok());
     let size_bytes = SOURCE_BYTES_MAX + 1;
-    check(&[], of(size_bytes), Err(Rejection::SourceTooLong { size_bytes }));
+    check(
+        &[],
+        of(size_bytes),
+        Err(Rejection::SourceTooLong { size_bytes }),
+    );
 }
 
 #[test]
@@ -151,5 +159,8 @@ fn a_repeated_event_changes_nothing_and_the_first_content_stays() {
 fn events_are_tagged_in_snake_case() {
     let json = serde_json::to_value(registered(1, 'a')).expect("plain data");
     assert_eq!(json["type"], "workflow_registered");
-    assert_eq!(serde_json::from_value::<Event>(json).ok(), Some(registered(1, 'a')));
+    assert_eq!(
+        serde_json::from_value::<Event>(json).ok(),
+        Some(registered(1, 'a'))
+    );
 }
