@@ -60,10 +60,10 @@ proptest! {
         let mut state = State::default();
         let mut log: Vec<Event> = Vec::new();
         for (command, own_role) in commands {
-            let role = if own_role || log.is_empty() { None } else { Some(Role::Orchestrator) };
-            let outcome = match role {
-                None => decide_own(&state, command.clone()),
-                Some(role) => decide(&state, command.clone(), &testing::from(role)),
+            let outcome = if own_role {
+                decide_own(&state, command.clone())
+            } else {
+                decide(&state, command.clone(), &testing::from(Role::Orchestrator))
             };
             let Ok(decision) = outcome else { continue };
             let events = decision.into_events();
