@@ -270,6 +270,12 @@ fn all_problems_of_refs_are_reported_at_once() {
 }
 
 #[test]
+fn a_ref_that_is_given_already_is_not_suggested() {
+    let refs = json!({"name": "a", "nam": "b"});
+    check_problems(&seeded(2), refs, &["the platform has no ref `nam`"]);
+}
+
+#[test]
 fn only_strings_and_integers_are_refs() {
     for (value, found) in [
         (json!(null), "null"),

@@ -79,6 +79,14 @@ fn the_same_review_again_is_already_applied() {
 }
 
 #[test]
+fn an_approval_that_is_read_again_after_its_revocation_changes_nothing() {
+    let revoked = after(&then(with_revisions(1), &path_to(Approval::Revoked)));
+    let (revision, at) = (1, testing::now());
+    let late = Event::AssetApproved { revision, at };
+    assert_eq!(evolve(revoked.clone(), &late), revoked);
+}
+
+#[test]
 fn a_review_keeps_its_reason() {
     let state = after(&then(with_revisions(1), &[reject("blurred\0")]));
     let reason = state.current().and_then(|r| r.approval_reason.clone());
