@@ -29,6 +29,12 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex
 }
 
+/// Whether a text is what [`sha256_hex`] gives: 64 lower-case hex digits.
+#[must_use]
+pub fn is_sha256_hex(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// How many bytes a value takes as compact JSON, without building the text.
 #[must_use]
 pub fn size_bytes<T: Serialize + ?Sized>(value: &T) -> usize {

@@ -11,6 +11,8 @@
 //! - [`workflow`], [`request`], [`platform`], [`asset`]: the other aggregates.
 //! - [`event`]: how events are written, read back after upgrades, and chained by hash.
 
+pub mod asset;
+pub mod context;
 pub mod definition;
 pub mod expr;
 pub mod failure;
@@ -19,4 +21,7 @@ pub mod id;
 pub mod job;
 pub mod json;
 pub mod outcome;
+pub mod platform;
 pub mod priority;
+pub mod request;
+pub mod workflow;

@@ -17,7 +17,7 @@ use crate::json::{clean, size_bytes};
 use crate::priority::Priority;
 
 /// Largest parameters of a task.
-pub const PARAMS_BYTES_MAX: usize = 256 * 1024;
+pub(super) const PARAMS_BYTES_MAX: usize = 256 * 1024;
 
 pub(super) fn decide(state: &State, window: &Window, ctx: &Context) -> Vec<Event> {
     let mut events = Vec::new();

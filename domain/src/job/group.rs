@@ -14,10 +14,10 @@ use crate::json::size_bytes;
 
 /// Results of one fan-out that are kept in memory and passed inline; beyond it they are passed by
 /// a manifest that names the children.
-pub const RESULTS_BYTES_MAX: usize = 64 * 1024;
+pub(super) const RESULTS_BYTES_MAX: usize = 64 * 1024;
 
 /// What a child hands to the task of the same index in the next stage, at most.
-pub const HANDOFF_BYTES_MAX: usize = 1024;
+pub(super) const HANDOFF_BYTES_MAX: usize = 1024;
 
 /// The children of one expanded fan-out.
 #[derive(Debug, Clone, PartialEq)]

@@ -24,6 +24,7 @@ mod scope;
 mod state;
 mod status;
 mod time;
+mod view;
 
 pub use command::{Command, Context, Fence, Policy};
 pub use decide::{EVENT_BYTES_MAX, EVENTS_MAX, decide, handle};
@@ -33,3 +34,4 @@ pub use rejection::Rejection;
 pub use retry::{attempts_max, delay};
 pub use state::State;
 pub use status::{JobStatus, NodeStatus};
+pub use view::{Counts, NodeView};

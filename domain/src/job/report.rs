@@ -15,7 +15,7 @@ use crate::json::{clean, clean_text, size_bytes};
 use crate::outcome::Decision;
 
 /// Largest output that travels inline; the shell moves larger ones to the object store.
-pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+pub(super) const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 /// How many reports without effect are recorded per job.
 const IGNORED_MAX: usize = 256;
 

@@ -1,0 +1,39 @@
+//! Hashes that tell a repeated submission from a new one.
+
+use serde_json::{Value, json};
+
+use super::{Inputs, Submission};
+use crate::json::{canonical, sha256_hex};
+
+/// The SHA-256 of what the caller asked for, as canonical JSON.
+///
+/// Everything that the caller chose counts. Ids that follow from it do not, and neither do the
+/// secret refs: the shell may draw a fresh one for every call that brings the same secret.
+#[must_use]
+pub fn body_hash(submission: &Submission) -> String {
+    let urls: Vec<&str> = submission
+        .callbacks
+        .iter()
+        .map(|callback| callback.url.as_str())
+        .collect();
+    hash(&json!({
+        "callbacks": urls,
+        "inputs": submission.inputs,
+        "org_id": submission.org_id,
+        "platform_id": submission.platform_id,
+        "priority": submission.priority,
+        "refs": submission.refs,
+        "workflow_id": submission.workflow_id,
+        "workflow_version": submission.workflow_version,
+    }))
+}
+
+/// The idempotency key of a job type that is identified by its parameters (G-04, C-05).
+#[must_use]
+pub fn parameters_key(job_type: &str, parameters: &Inputs) -> String {
+    hash(&json!({"job_type": job_type, "parameters": parameters}))
+}
+
+fn hash(value: &Value) -> String {
+    sha256_hex(canonical(value).as_bytes())
+}

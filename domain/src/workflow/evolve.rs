@@ -1,0 +1,24 @@
+//! Applies what happened to a workflow definition.
+
+use super::{Event, State, Version};
+
+/// Folds one event into the state; total, and a repeated event changes nothing.
+#[must_use]
+pub fn evolve(mut state: State, event: &Event) -> State {
+    match event {
+        Event::WorkflowRegistered {
+            version,
+            hash,
+            source,
+            at,
+        } => {
+            state.versions.entry(*version).or_insert_with(|| Version {
+                number: *version,
+                hash: hash.clone(),
+                source: source.clone(),
+                registered_at: *at,
+            });
+        }
+    }
+    state
+}

@@ -1,0 +1,45 @@
+//! What is known of a workflow definition.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+/// All versions of one workflow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct State {
+    pub(super) versions: BTreeMap<u32, Version>,
+}
+
+/// One registered version, which never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    pub number: u32,
+    pub hash: String,
+    pub source: String,
+    pub registered_at: DateTime<Utc>,
+}
+
+impl State {
+    /// All versions, lowest first.
+    pub fn versions(&self) -> impl Iterator<Item = &Version> {
+        self.versions.values()
+    }
+
+    /// The version that a job gets when it names none: the highest.
+    #[must_use]
+    pub fn latest(&self) -> Option<&Version> {
+        self.versions.values().next_back()
+    }
+
+    /// The version with this number.
+    #[must_use]
+    pub fn find(&self, version: u32) -> Option<&Version> {
+        self.versions.get(&version)
+    }
+
+    /// The highest version with this content.
+    #[must_use]
+    pub fn find_by_hash(&self, hash: &str) -> Option<&Version> {
+        self.versions.values().rfind(|known| known.hash == hash)
+    }
+}
