@@ -23,6 +23,8 @@ mod retry;
 mod scope;
 mod state;
 mod status;
+#[cfg(test)]
+mod tests;
 mod time;
 mod view;
 

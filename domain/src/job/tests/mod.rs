@@ -1,0 +1,9 @@
+//! The rules of execution, as given-when-then.
+
+mod control;
+mod fan;
+mod reports;
+mod rig;
+mod routing;
+mod timing;
+mod transitions;
