@@ -14,6 +14,7 @@
 pub mod asset;
 pub mod context;
 pub mod definition;
+pub mod event;
 pub mod expr;
 pub mod failure;
 pub mod handler;

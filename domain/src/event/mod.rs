@@ -1,0 +1,15 @@
+//! Events as the log keeps them: how they are written, read back by later versions, and chained.
+//!
+//! There is one way in ([`encode`]) and one way out ([`decode`]). Every version of every event that
+//! was ever shipped has a golden file in `domain/tests/golden`; an older version passes through the
+//! upcast chain before it is read.
+
+mod chain;
+mod codec;
+mod kind;
+mod upcast;
+
+pub use chain::{Hash, Leaf, batch_hash, leaf_hash};
+pub use codec::{DecodeError, Encoded, Event, decode, encode};
+pub use kind::{Aggregate, KINDS, Kind};
+pub use upcast::{UPCASTS, Upcast, upcast};
