@@ -3,6 +3,7 @@
 mod control;
 mod fan;
 mod reports;
+mod reuse;
 mod rig;
 mod routing;
 mod timing;
