@@ -1,6 +1,6 @@
 //! What holds for every job, whatever its graph and in whatever order things happen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -103,6 +103,8 @@ struct Run {
     now: DateTime<Utc>,
     fence: Fence,
     sent: BTreeSet<(NodeId, u32, u32)>,
+    /// The current attempt and epoch of each node, by what was sent.
+    current: BTreeMap<NodeId, (u32, u32)>,
     last: Option<Report>,
     ends: usize,
 }
@@ -130,6 +132,7 @@ impl Run {
                 epoch: 1,
             },
             sent: BTreeSet::new(),
+            current: BTreeMap::new(),
             last: None,
             ends: 0,
         };
@@ -163,6 +166,7 @@ impl Run {
                 assert!(self.sent.insert(key), "{} was dispatched twice", d.node);
                 assert!(d.attempt <= 5, "more executions than any limit");
             }
+            self.check_current(event);
             let end = matches!(
                 event,
                 Event::JobCompleted { .. } | Event::JobFailed { .. } | Event::JobCancelled { .. }
@@ -174,6 +178,40 @@ impl Run {
         }
         self.log.extend(events);
         assert!(self.state.is_settled() || !self.state.status().is_terminal());
+    }
+
+    /// Only the latest sending of the latest attempt ever takes effect.
+    fn check_current(&mut self, event: &Event) {
+        let (node, place, is_sending) = match event {
+            Event::NodeDispatched(d) => (&d.node, (d.attempt, d.epoch), true),
+            Event::NodeRedispatched {
+                node,
+                attempt,
+                epoch,
+                ..
+            } => (node, (*attempt, *epoch), true),
+            Event::NodeStarted {
+                node,
+                attempt,
+                epoch,
+                ..
+            } => (node, (*attempt, *epoch), false),
+            Event::NodeCompleted(c) => (&c.node, (c.attempt, c.epoch), false),
+            _ => return,
+        };
+        if is_sending {
+            let before = self.current.insert(node.clone(), place);
+            assert!(
+                before < Some(place),
+                "{node} went back from {before:?} to {place:?}"
+            );
+        } else {
+            assert_eq!(
+                self.current.get(node),
+                Some(&place),
+                "a stale report of {node} took effect"
+            );
+        }
     }
 
     fn dispatch(&mut self, slots: u32) {
