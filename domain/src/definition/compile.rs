@@ -12,7 +12,7 @@ use super::graph::{
     BranchSpec, BranchTest, ConditionalSpec, FanInSpec, FanOutSpec, Graph, Join, Kind, Node,
     NodeIx, TaskSpec, WorkflowRef,
 };
-use super::model::{self, DependsOn, OneOrMany, Workflow};
+use super::model::{self, Aggregation, DependsOn, OneOrMany, Workflow};
 use crate::expr::{Condition, Expr, Template, parse};
 use crate::handler::Catalog;
 
@@ -180,30 +180,32 @@ fn link(compiled: &mut [Node], order: &Ordered<'_>, by_name: &BTreeMap<Arc<str>,
         }
         if let Some(node) = compiled.get_mut(to) {
             node.incoming.push(from);
-            needs.push((from, reads_handoff(&node.kind), sum_field(&node.kind)));
+            needs.push((from, reads_handoff(&node.kind), aggregation(&node.kind)));
         }
         if let Some(node) = compiled.get_mut(from) {
             node.outgoing.push(to);
         }
     }
-    for (ix, handoff, sum) in needs {
-        if let Some(Node {
+    for (ix, handoff, aggregation) in needs {
+        let Some(Node {
             kind: Kind::FanOut(fan_out),
             ..
         }) = compiled.get_mut(ix)
-        {
-            fan_out.keeps_handoff |= handoff;
-            fan_out.sum_fields.extend(sum);
+        else {
+            continue;
+        };
+        fan_out.keeps_handoff |= handoff;
+        match aggregation {
+            Some((Aggregation::Sum, field)) => fan_out.sum_fields.extend(field),
+            Some((Aggregation::First | Aggregation::Last, _)) => fan_out.keeps_ends = true,
+            _ => {}
         }
     }
 }
 
-fn sum_field(kind: &Kind) -> Option<Arc<str>> {
+fn aggregation(kind: &Kind) -> Option<(Aggregation, Option<Arc<str>>)> {
     match kind {
-        Kind::FanIn(FanInSpec::Aggregate {
-            mode: model::Aggregation::Sum,
-            field,
-        }) => field.clone(),
+        Kind::FanIn(FanInSpec::Aggregate { mode, field }) => Some((*mode, field.clone())),
         _ => None,
     }
 }
@@ -332,6 +334,7 @@ impl Compiler<'_> {
             on_empty: fan_out.on_empty,
             keeps_handoff: false,
             sum_fields: Vec::new(),
+            keeps_ends: false,
         })
     }
 

@@ -115,6 +115,8 @@ pub struct FanOutSpec {
     pub keeps_handoff: bool,
     /// Fields that later fan-ins add up, so that the sums can be kept instead of the results.
     pub sum_fields: Vec<Arc<str>>,
+    /// A later fan-in wants the first or the last result.
+    pub keeps_ends: bool,
 }
 
 /// How a fan-in joins.

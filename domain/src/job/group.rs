@@ -43,6 +43,7 @@ pub(super) struct Results {
     /// `None` once they have grown too large.
     kept: Option<BTreeMap<u32, Value>>,
     bytes: usize,
+    keeps_ends: bool,
     first: Option<(u32, Value)>,
     last: Option<(u32, Value)>,
     sums: BTreeMap<Arc<str>, Result<Value, u32>>,
@@ -60,6 +61,7 @@ impl Group {
             again: VecDeque::new(),
             results: Results {
                 kept: Some(BTreeMap::new()),
+                keeps_ends: spec.keeps_ends,
                 sums: spec
                     .sum_fields
                     .iter()
@@ -158,10 +160,10 @@ impl Results {
                 _ => Err(index),
             };
         }
-        if self.first.as_ref().is_none_or(|(i, _)| index < *i) {
+        if self.keeps_ends && self.first.as_ref().is_none_or(|(i, _)| index < *i) {
             self.first = Some((index, output.clone()));
         }
-        if self.last.as_ref().is_none_or(|(i, _)| index > *i) {
+        if self.keeps_ends && self.last.as_ref().is_none_or(|(i, _)| index > *i) {
             self.last = Some((index, output.clone()));
         }
         if let Some(kept) = &mut self.kept {
