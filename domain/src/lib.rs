@@ -11,6 +11,8 @@
 //! - [`workflow`], [`request`], [`platform`], [`asset`]: the other aggregates.
 //! - [`event`]: how events are written, read back after upgrades, and chained by hash.
 
+#![warn(clippy::indexing_slicing)]
+
 pub mod asset;
 pub mod context;
 pub mod definition;

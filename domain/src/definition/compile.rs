@@ -115,10 +115,11 @@ fn topological_order(nodes: &BTreeMap<String, model::Node>) -> Result<Ordered<'_
         let own = targets(node).into_iter().map(|to| (name.as_str(), to));
         let wanted = depends_on(node).map_or(&[][..], DependsOn::names);
         for (from, to) in own.chain(wanted.iter().map(|from| (from.as_str(), name.as_str()))) {
-            let known = nodes
-                .contains_key(from)
-                .then_some(())
-                .and(waiting.get_mut(to));
+            let known = if nodes.contains_key(from) {
+                waiting.get_mut(to)
+            } else {
+                None
+            };
             let Some(count) = known else {
                 let target = if nodes.contains_key(from) { to } else { from };
                 return Err(CompileError::UnknownNode {

@@ -287,8 +287,8 @@ fn items(state: &State, ix: NodeIx, source: &Template, max: u32) -> Result<Items
 }
 
 /// All nodes are terminal and none has failed.
-fn complete(state: &State) -> Vec<Event> {
-    match result(state) {
+fn complete(state: &State, ctx: &Context) -> Vec<Event> {
+    match result(state, ctx) {
         Ok(result) => end_events(state, Event::JobCompleted { result }),
         Err(failure) => end_events(
             state,
@@ -301,7 +301,7 @@ fn complete(state: &State) -> Vec<Event> {
 }
 
 /// What the job answers, with its provenance.
-fn result(state: &State) -> Result<Value, Failure> {
+fn result(state: &State, ctx: &Context) -> Result<Value, Failure> {
     let contract = |code, message: &str| Failure::new(FailureClass::Contract, code, message);
     let value = match &state.graph.result {
         Some(template) => {
@@ -325,17 +325,18 @@ fn result(state: &State) -> Result<Value, Failure> {
             "the result has more than 256 KB",
         ));
     }
-    map.insert("_provenance".to_owned(), provenance(state));
+    map.insert("_provenance".to_owned(), provenance(state, ctx));
     Ok(Value::Object(map))
 }
 
-fn provenance(state: &State) -> Value {
+fn provenance(state: &State, ctx: &Context) -> Value {
     let workflow = &state.graph.workflow;
     json!({
         "workflow_id": workflow.id,
         "workflow_version": workflow.version,
         "workflow_hash": workflow.hash,
         "job_id": state.job_id(),
+        "completed_at": ctx.now,
     })
 }
 

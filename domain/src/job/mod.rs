@@ -8,6 +8,7 @@
 //! of the job.
 
 mod aggregate;
+mod change;
 pub mod checkpoint;
 pub mod command;
 mod decide;

@@ -84,7 +84,7 @@ fn plan(state: &State, from: &[NodeIx]) -> Plan {
             plan.rerun.push(NodeId::of(&node.name));
         }
         if let Some(flag) = dirty.get_mut(ix) {
-            *flag = !clean && !(skipped && !blocked);
+            *flag = !clean && (blocked || !skipped);
         }
     }
     plan

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::rig::{Rig, chain, graph, names, workflow};
 use crate::failure::FailureClass;
 use crate::job::{Event, JobStatus, NodeStatus};
+use crate::priority::Priority;
 
 fn task(next: &str) -> Value {
     json!({"type": "task", "handler": "careful", "next": next})
@@ -229,6 +230,7 @@ fn the_result_is_the_template_of_the_workflow_with_provenance() {
     );
     assert_eq!(result["_provenance"]["workflow_version"], 3);
     assert_eq!(result["_provenance"]["job_id"], json!(rig.state.job_id()));
+    assert_eq!(result["_provenance"]["completed_at"], json!(rig.now));
     let mut rig = Rig::new(chain(&["a"]));
     rig.complete("a", json!({"size": 4}));
     assert_eq!(
@@ -285,4 +287,47 @@ fn a_long_row_of_conditionals_goes_on_over_several_decisions() {
     }
     assert_eq!(rig.job(), JobStatus::Completed);
     assert!((3..=4).contains(&decisions), "{decisions} decisions");
+}
+
+#[test]
+fn queue_priority_and_timeout_of_the_file_stand_above_those_of_handler_and_job() {
+    let given = json!({"type": "task", "handler": "careful", "next": "END", "queue": "gpu-tasks",
+        "priority": "high", "timeout_seconds": 7, "params": {"job": "{{ job.workflow_id }}"}});
+    let nodes = json!({"START": {"type": "start", "next": ["a", "b"]}, "a": given, "b": task("END"), "END": {"type": "end"}});
+    let mut rig = Rig::new(graph(nodes));
+    let sent: Vec<_> = rig
+        .dispatch()
+        .into_iter()
+        .filter_map(|e| match e {
+            Event::NodeDispatched(d) => {
+                Some((d.node.to_string(), d.queue, d.priority, d.timeout_seconds))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        sent,
+        [
+            ("a".into(), "gpu-tasks".into(), Priority::High, 7),
+            ("b".into(), "heavy".into(), Priority::Normal, 60),
+        ]
+    );
+}
+
+#[test]
+fn templates_see_env_upstream_and_the_job() {
+    let nodes = json!({
+        "START": {"type": "start", "next": "a"}, "a": task("b"), "END": {"type": "end"},
+        "b": {"type": "task", "handler": "careful", "next": "END", "params": {
+            "env": "{{ env.region }}", "up": "{{ upstream.a.size }}", "job": "{{ job.workflow_version }}"}},
+    });
+    let graph = graph(nodes);
+    let mut job = super::rig::job_created(&graph, json!({}));
+    job.env.insert("region".into(), json!("north"));
+    let mut rig = Rig::with_job(graph, job);
+    rig.complete("a", json!({"size": 3}));
+    let events = rig.dispatch();
+    assert!(
+        matches!(&events[0], Event::NodeDispatched(d) if d.params == json!({"env": "north", "up": 3, "job": 1}))
+    );
 }

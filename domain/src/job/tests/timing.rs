@@ -141,7 +141,7 @@ fn fail_fast_makes_every_limit_one() {
 #[test]
 fn waiting_for_a_worker_and_executing_have_limits_of_their_own() {
     let task = json!({"timeout_seconds": 100, "dispatch_timeout_seconds": 30, "retry": {"max_attempts": 2}});
-    let mut rig = Rig::new(one(task.clone()));
+    let mut rig = Rig::new(one(task));
     rig.dispatch();
     assert!(rig.wait(29).is_empty());
     assert!(
