@@ -45,7 +45,7 @@ pub(super) fn decide(state: &State, ctx: &Context) -> Vec<Event> {
         return step(state, *ix, ctx);
     }
     if state.open_nodes() == 0 {
-        complete(state)
+        complete(state, ctx)
     } else {
         Vec::new()
     }
