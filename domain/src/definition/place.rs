@@ -54,6 +54,7 @@ pub(super) struct Located {
     pub(super) key: Span,
     pub(super) value: Span,
     pub(super) text: String,
+    pub(super) exists: bool,
 }
 
 /// Finds a field; the nearest field above it if it is not in the file.
@@ -97,5 +98,6 @@ pub(super) fn locate(tree: &Tree, path: &Path) -> Located {
         key,
         value,
         text: join(parts),
+        exists: here.is_some(),
     }
 }

@@ -104,6 +104,17 @@ impl<'t> Report<'t> {
         self.stages.insert(node.to_owned(), index);
     }
 
+    /// Whether a node was made from a stage.
+    pub(super) fn is_stage(&self, node: &str) -> bool {
+        self.stages.contains_key(node)
+    }
+
+    /// Line and column of a field's key.
+    pub(super) fn position(&self, path: &Path) -> (u32, u32) {
+        let key = locate(self.tree, &self.in_file(path)).key;
+        (key.line, key.column)
+    }
+
     fn keeps(&mut self) -> bool {
         let keeps = self.found.len() < KEPT_MAX;
         self.dropped += usize::from(!keeps);
@@ -135,7 +146,7 @@ impl<'t> Report<'t> {
         };
         let field = match field.as_str() {
             "handler" => "task_type",
-            "source" if self.lacks(&stage.then("source")) => "count",
+            "source" if !self.lacks(&stage.then("count")) => "count",
             "next" | "depends_on" => "depends_on_stage",
             "timeout_seconds" => "timeout_minutes",
             "max_parallel" => "max_parallel_tasks",
@@ -145,9 +156,7 @@ impl<'t> Report<'t> {
     }
 
     fn lacks(&self, path: &Path) -> bool {
-        let here = locate(self.tree, path);
-        // A field that is not there is located at its parent, whose key and value are the same.
-        here.key == here.value
+        !locate(self.tree, path).exists
     }
 
     fn push(

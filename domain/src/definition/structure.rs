@@ -176,7 +176,8 @@ impl<'a> Check<'a, '_> {
         if let Some(variant) = named.and_then(find) {
             return Value::Object(self.object(entries, variant, path));
         }
-        if given.is_none() {
+        let merged = entries.iter().any(|entry| entry.key == MERGE_KEY);
+        if given.is_none() && !merged {
             let message = "the field `type` is missing";
             let hint = format!("one of {}", kinds().collect::<Vec<_>>().join(", "));
             self.report

@@ -19,7 +19,7 @@ use super::scalar;
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
 /// Deepest nesting.
 pub const DEPTH_MAX: usize = 100;
-/// Most values in a file, counted after aliases are expanded.
+/// Most keys and values in a file, counted after aliases are expanded.
 pub const VALUES_MAX: usize = 100_000;
 
 /// A place in the file; both numbers start at 1.
@@ -126,7 +126,14 @@ impl Builder {
                         break;
                     }
                 }
-                Ok((event, span)) => self.take(event, place(span.start)),
+                Ok((event, span)) => {
+                    if let Some(tag) = event.tag() {
+                        let start = span.tag_start().unwrap_or(span.start);
+                        let message = format!("the tag `{}` has no meaning here", tag.original());
+                        self.refuse(place(start), message, Some("remove it"));
+                    }
+                    self.take(event, place(span.start));
+                }
                 Err(error) => self.scan_error(&error),
             }
             if self.fatal {
@@ -138,16 +145,9 @@ impl Builder {
 
     fn take(&mut self, event: Event<'_>, span: Span) {
         match event {
-            Event::Scalar(text, style, anchor, tag) => {
-                self.tag(tag.as_deref(), span);
-                self.scalar(text, style, anchor, span);
-            }
-            Event::SequenceStart(_, anchor, tag) => {
-                self.tag(tag.as_deref(), span);
-                self.open(Kind::Seq(Vec::new()), anchor, span);
-            }
-            Event::MappingStart(_, anchor, tag) => {
-                self.tag(tag.as_deref(), span);
+            Event::Scalar(text, style, anchor, _) => self.scalar(text, style, anchor, span),
+            Event::SequenceStart(_, anchor, _) => self.open(Kind::Seq(Vec::new()), anchor, span),
+            Event::MappingStart(_, anchor, _) => {
                 self.open(Kind::Map(Vec::new(), None), anchor, span);
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(),
@@ -252,11 +252,14 @@ impl Builder {
         match &mut parent.kind {
             Kind::Seq(items) => items.push(tree),
             Kind::Map(entries, key) => match key.take() {
-                Some((key, span)) => entries.push(Entry {
-                    key,
-                    span,
-                    value: tree,
-                }),
+                Some((key, span)) => {
+                    let mut value = tree;
+                    // A value that is left out has no place of its own.
+                    if size.bytes == 0 && matches!(&value.node, Node::Scalar(v) if v.is_null()) {
+                        value.span = span;
+                    }
+                    entries.push(Entry { key, span, value });
+                }
                 None => self.key(tree),
             },
         }
@@ -283,13 +286,6 @@ impl Builder {
         }) = self.open.last_mut()
         {
             *key = Some((text, tree.span));
-        }
-    }
-
-    fn tag(&mut self, tag: Option<&granit_parser::Tag>, span: Span) {
-        if let Some(tag) = tag {
-            let message = format!("the tag `{}` has no meaning here", tag.original());
-            self.refuse(span, message, Some("remove it"));
         }
     }
 

@@ -16,7 +16,8 @@ pub(super) struct Graph<'w> {
     numbers: BTreeMap<&'w str, usize>,
     pub(super) edges: Edges,
     pub(super) ancestors: Ancestors,
-    start: Option<usize>,
+    /// In the order of the file.
+    starts: Vec<usize>,
     cycles: Vec<Vec<usize>>,
     /// Some edge is wrong in itself, so that the absence of a path proves nothing.
     pub(super) doubtful: bool,
@@ -49,15 +50,18 @@ impl<'w> Graph<'w> {
         }
         let order = order::components(&edges);
         let ancestors = Ancestors::new(&edges, &order);
-        let start = nodes
-            .values()
-            .position(|node| matches!(node, Node::Start(_)));
+        let is_start = |(_, (_, node)): &(usize, (&String, &Node))| matches!(node, Node::Start(_));
+        let starts = nodes.iter().enumerate().filter(is_start);
+        let mut starts: Vec<_> = starts
+            .map(|(number, (name, _))| (report.position(&Path::of(["nodes", name])), number))
+            .collect();
+        starts.sort_unstable();
         Self {
             names,
             nodes: nodes.values().collect(),
             numbers,
             ancestors,
-            start,
+            starts: starts.into_iter().map(|(_, number)| number).collect(),
             cycles: order.into_iter().filter(|part| part.len() > 1).collect(),
             edges,
             doubtful,
@@ -78,7 +82,10 @@ impl<'w> Graph<'w> {
 
     /// The one start, if the order of the nodes is known.
     pub(super) fn start_of_order(&self) -> Option<usize> {
-        self.start.filter(|_| self.cycles.is_empty())
+        match self.starts.as_slice() {
+            [start] if self.cycles.is_empty() => Some(*start),
+            _ => None,
+        }
     }
 
     /// Reports what is wrong with the graph as a whole.
@@ -94,12 +101,12 @@ impl<'w> Graph<'w> {
                 continue;
             }
             let before = self.edges.before(number);
-            let joins = before.iter().any(|p| Some(*p) != self.start);
+            let joins = before.iter().any(|number| !self.starts.contains(number));
             if matches!(node, Node::FanIn(_)) && !joins {
                 let message = format!("`{name}` has no node before it whose output it could join");
                 let hint = format!("let a fan_out or a task name it: next: {name}");
                 report.key(&path, Code::NothingToJoin, message, Some(hint));
-            } else if self.start.is_some() && !reached.contains(&number) {
+            } else if !self.starts.is_empty() && !reached.contains(&number) {
                 let message = format!("no way leads from the start to `{name}`");
                 let hint = "let another node name it in `next`, or remove it".to_owned();
                 report.key(&path, Code::Unreachable, message, Some(hint));
@@ -113,17 +120,16 @@ impl<'w> Graph<'w> {
             .iter()
             .any(|name| report.is_doubtful(&Path::of(["nodes", name, "type"])));
         let path = Path::of(["nodes"]);
-        let mut starts = self.names.iter().zip(&self.nodes);
-        let mut starts = starts.by_ref().filter(|(_, n)| matches!(n, Node::Start(_)));
-        match starts.next() {
+        match self.starts.split_first() {
             None if !unsure => {
                 let message = "the workflow has no node of type start";
                 let hint = "add START: {type: start, next: ...}".to_owned();
                 report.key(&path, Code::StartCount, message, Some(hint));
             }
             None => {}
-            Some((first, _)) => {
-                for (name, _) in starts {
+            Some((first, others)) => {
+                for other in others {
+                    let (name, first) = (self.name(*other), self.name(*first));
                     let message = format!("`{name}` is a second start beside `{first}`");
                     let hint = "one start may lead to many nodes: next: [a, b]".to_owned();
                     report.key(&path.then(name), Code::StartCount, message, Some(hint));
@@ -169,7 +175,7 @@ impl<'w> Graph<'w> {
 
     /// The nodes that the start leads to, nearest first.
     fn reached(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = self.start.into_iter().collect();
+        let mut order = self.starts.clone();
         let mut seen: BTreeSet<usize> = order.iter().copied().collect();
         let mut next = 0;
         while let Some(number) = order.get(next).copied() {

@@ -21,8 +21,8 @@ pub(super) fn names(report: &mut Report<'_>, nodes: &Nodes) -> bool {
         return false;
     }
     for name in nodes.keys() {
-        // A name that no file can write is a stage's, and was checked there.
-        if !name.contains('#') {
+        // The names of stages were checked with the stages.
+        if !report.is_stage(name) {
             node_name(report, name, &path.then(name), true);
         }
     }
