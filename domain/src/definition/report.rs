@@ -11,9 +11,9 @@ use super::suggest::suggest;
 use super::yaml::Tree;
 
 /// Most problems that are kept, so that a file of nothing but mistakes costs bounded memory.
-const KEPT_MAX: usize = 2_000;
+const KEPT_MAX: usize = 600;
 /// Most problems for which a near name is looked for, among perhaps thousands.
-const SUGGESTED_MAX: usize = 300;
+const SUGGESTED_MAX: usize = 200;
 
 pub(super) struct Report<'t> {
     tree: &'t Tree,
