@@ -1,5 +1,7 @@
 //! Every version of every event that was ever shipped can still be read, and is written as it was.
 
+#![cfg(test)]
+
 use std::path::{Path, PathBuf};
 
 use domain::event::{Event, KINDS, decode, encode};

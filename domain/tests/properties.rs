@@ -1,5 +1,7 @@
 //! What holds for every job, whatever its graph and in whatever order things happen.
 
+#![cfg(test)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
