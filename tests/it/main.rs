@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod features;
+#[cfg(test)]
 mod launcher;
 #[cfg(test)]
 mod lexer;
