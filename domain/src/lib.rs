@@ -27,4 +27,5 @@ pub mod outcome;
 pub mod platform;
 pub mod priority;
 pub mod request;
+pub mod suggest;
 pub mod workflow;

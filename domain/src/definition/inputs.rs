@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::model::{Input, ValueType};
 use super::structure::cut;
-use super::suggest::did_you_mean;
+use crate::suggest::did_you_mean;
 
 /// Longest text that a pattern is applied to: matching costs its length times that of the pattern.
 const MATCHED_BYTES_MAX: usize = 16 * 1024;

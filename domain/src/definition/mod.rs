@@ -21,7 +21,6 @@ mod schema;
 mod shape;
 mod stages;
 mod structure;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -36,5 +35,4 @@ pub use load::{content_hash, load};
 pub use pages::error_page;
 pub use schema::json_schema;
 pub use stages::{END, START};
-pub use suggest::{did_you_mean, suggest};
 pub use yaml::{DEPTH_MAX, TEXT_BYTES_MAX, VALUES_MAX};

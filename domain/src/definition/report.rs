@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::code::Code;
 use super::diagnostic::Diagnostic;
 use super::place::{Path, locate};
-use super::suggest::suggest;
 use super::yaml::Tree;
+use crate::suggest::suggest;
 
 /// Most problems that are kept, so that a file of nothing but mistakes costs bounded memory.
 const KEPT_MAX: usize = 600;

@@ -14,7 +14,6 @@ mod refs;
 mod rejection;
 mod seeds;
 mod state;
-mod suggest;
 #[cfg(test)]
 mod tests;
 

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{State, suggest};
+use super::State;
+use crate::suggest::suggest;
 
 /// The B2B identifiers of an asset, by name; opaque to us (O-01, O-07).
 pub type Refs = serde_json::Map<String, Value>;
@@ -56,7 +57,7 @@ pub fn check_refs(state: &State, refs: &Refs) -> Result<(), Vec<RefProblem>> {
         let absent = declared().filter(|known| !refs.contains_key(*known));
         Some(RefProblem::Unknown {
             name: name.chars().take(80).collect(),
-            did_you_mean: suggest::nearest(name, absent).cloned(),
+            did_you_mean: suggest(name, absent.map(String::as_str)).map(str::to_owned),
         })
     });
     let problems: Vec<RefProblem> = missing.chain(wrong).collect();
