@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::command::Context;
 use super::decide::failed;
 use super::event::Event;
-use super::state::State;
+use super::state::{Slot, State};
 use super::status::NodeStatus;
 use crate::failure::{Failure, FailureClass};
 
@@ -66,17 +66,23 @@ impl State {
     /// When `TimePassed` will next have something to do.
     #[must_use]
     pub fn next_due(&self) -> Option<DateTime<Utc>> {
-        let (due_ms, slot) = self.timers.first()?;
-        let due = DateTime::from_timestamp_millis(*due_ms)?;
-        let is_retry = self
-            .work(*slot)
-            .is_some_and(|w| w.status == NodeStatus::Failed);
-        // A retry inside the grace period may stand behind a timeout that must wait; looking a
-        // little early is harmless.
-        Some(if is_retry {
-            due
-        } else {
-            due.max(self.grace_until.min(due + TimeDelta::hours(1)))
-        })
+        let is_retry = |slot: &Slot| {
+            self.work(*slot)
+                .is_some_and(|w| w.status == NodeStatus::Failed)
+        };
+        let (first_ms, first) = self.timers.first()?;
+        let grace_ms = self.grace_until.timestamp_millis();
+        if *first_ms >= grace_ms || is_retry(first) {
+            return DateTime::from_timestamp_millis(*first_ms);
+        }
+        // Timeouts wait for the end of the grace period, retries do not.
+        let mut early = self
+            .timers
+            .iter()
+            .take_while(|(due_ms, _)| *due_ms < grace_ms);
+        let retry_ms = early
+            .find(|(_, slot)| is_retry(slot))
+            .map(|(due_ms, _)| *due_ms);
+        DateTime::from_timestamp_millis(retry_ms.unwrap_or(grace_ms))
     }
 }

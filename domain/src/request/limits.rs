@@ -6,7 +6,7 @@ use crate::json::{is_sha256_hex, size_bytes};
 use crate::platform::is_platform_id;
 
 /// Largest inputs, as compact JSON.
-pub const INPUT_BYTES_MAX: usize = 1024 * 1024;
+pub const INPUT_BYTES_MAX: usize = 512 * 1024;
 /// Largest refs, as compact JSON; each single one is bounded by its platform.
 pub const REFS_BYTES_MAX: usize = 64 * 1024;
 /// How many callbacks a request may have.

@@ -186,7 +186,13 @@ fn after_a_claim_timeouts_wait_but_due_retries_do_not() {
         ..rig.fence
     };
     rig.accept(Command::Claim);
+    assert!(rig.state.next_due() <= Some(rig.now), "the retry is due");
     assert_eq!(names(&rig.wait(0)), ["nodes_ready"]);
+    assert_eq!(
+        rig.state.next_due(),
+        Some(rig.now + TimeDelta::seconds(10)),
+        "the end of the grace"
+    );
     assert_eq!(rig.status("b"), NodeStatus::Running);
     assert_eq!(names(&rig.wait(10)), ["node_failed"]);
 }
