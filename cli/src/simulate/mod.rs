@@ -10,8 +10,6 @@ mod plan;
 mod report;
 mod span;
 mod table;
-#[cfg(test)]
-mod tests;
 mod timeline;
 mod world;
 
