@@ -2,6 +2,7 @@
 //!
 //! A field that is wrong in itself is poisoned: what follows from it is not reported again.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::Code;
@@ -11,9 +12,9 @@ use super::suggest::suggest;
 use super::yaml::Tree;
 
 /// Most problems that are kept, so that a file of nothing but mistakes costs bounded memory.
-const KEPT_MAX: usize = 2_000;
-/// Most problems for which a near name is looked for, among perhaps thousands.
-const SUGGESTED_MAX: usize = 300;
+const KEPT_MAX: usize = 600;
+/// Most names that are compared in search of near ones; a file may have thousands of each.
+const COMPARED_MAX: usize = 200_000;
 
 pub(super) struct Report<'t> {
     tree: &'t Tree,
@@ -22,6 +23,7 @@ pub(super) struct Report<'t> {
     stages: BTreeMap<String, usize>,
     found: Vec<Diagnostic>,
     dropped: usize,
+    compared: Cell<usize>,
 }
 
 impl<'t> Report<'t> {
@@ -32,6 +34,7 @@ impl<'t> Report<'t> {
             stages: BTreeMap::new(),
             found,
             dropped: 0,
+            compared: Cell::new(0),
         }
     }
 
@@ -45,8 +48,9 @@ impl<'t> Report<'t> {
         name: &str,
         names: impl IntoIterator<Item = &'n str>,
     ) -> Option<&'n str> {
-        let few = self.found.len() < SUGGESTED_MAX;
-        few.then(|| suggest(name, names)).flatten()
+        let left = COMPARED_MAX.saturating_sub(self.compared.get());
+        let count = |_: &&str| self.compared.set(self.compared.get() + 1);
+        suggest(name, names.into_iter().take(left).inspect(count))
     }
 
     /// Reports a problem of a value.

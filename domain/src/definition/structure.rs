@@ -13,7 +13,6 @@ use super::code::Code;
 use super::place::Path;
 use super::report::Report;
 use super::shape::{self as schema, Shape};
-use super::suggest::{did_you_mean, suggest};
 use super::yaml::{Entry, MERGE_KEY, Node, Tree};
 
 /// A value of the shape of a workflow, as near to the file as possible.
@@ -242,7 +241,9 @@ impl<'a> Check<'a, '_> {
         }
         let message = format!("`{text}` is not one of {}", words.join(", "));
         let others: Vec<&str> = alias::words(of).collect();
-        let meant = suggest(text, words.iter().chain(&others).copied());
+        let meant = self
+            .report
+            .suggest(text, words.iter().chain(&others).copied());
         let hint = meant.map(|word| format!("did you mean `{word}`?"));
         self.report.value(path, Code::UnknownValue, message, hint);
         match meant {
@@ -309,7 +310,9 @@ impl<'a> Check<'a, '_> {
 
     fn unknown_field(&mut self, key: &str, schema: &'a Value, path: &Path) {
         let fields = schema::fields(schema);
-        let hint = did_you_mean(key, fields.keys().map(String::as_str))
+        let meant = self.report.suggest(key, fields.keys().map(String::as_str));
+        let hint = meant
+            .map(|meant| format!("did you mean `{meant}`?"))
             .or_else(|| schema::deeper(self.schema, schema, key))
             .unwrap_or_else(|| {
                 let names: Vec<_> = fields.keys().map(String::as_str).collect();

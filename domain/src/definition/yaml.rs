@@ -132,7 +132,14 @@ impl Builder {
                         let message = format!("the tag `{}` has no meaning here", tag.original());
                         self.refuse(place(start), message, Some("remove it"));
                     }
-                    self.take(event, place(span.start));
+                    let here = place(span.start);
+                    match event {
+                        // The parser writes `~` for a value that is left out.
+                        Event::Scalar(_, style, anchor, _) if span.is_empty() => {
+                            self.scalar("".into(), style, anchor, here);
+                        }
+                        event => self.take(event, here),
+                    }
                 }
                 Err(error) => self.scan_error(&error),
             }

@@ -58,7 +58,7 @@ fn the_sample_with_its_undefined_node_has_exactly_one_problem() {
     let [only] = found.as_slice() else {
         panic!("{found:?}");
     };
-    assert_eq!((only.line, only.code.as_str()), (35, "WF0025"));
+    assert_eq!((only.line, only.code.as_str()), (24, "WF0025"));
     assert!(only.message.contains("process_fa"));
     assert!(
         only.hint

@@ -6,8 +6,12 @@ use super::super::code::Code;
 use super::super::model::Node;
 use super::super::place::Path;
 use super::super::report::Report;
-use super::order::{self, Ancestors, Edges};
+use super::circles;
+use super::order::{Ancestors, Edges};
 use super::targets::{self, Nodes};
+
+/// Most nodes of a circle that a message names.
+const CIRCLE_SHOWN_MAX: usize = 20;
 
 /// The nodes by number (in the order of their names) and their edges.
 pub(super) struct Graph<'w> {
@@ -48,7 +52,7 @@ impl<'w> Graph<'w> {
             }
             edges.may_skip(from, has_condition(node));
         }
-        let order = order::components(&edges);
+        let order = circles::components(&edges);
         let ancestors = Ancestors::new(&edges, &order);
         let is_start = |(_, (_, node)): &(usize, (&String, &Node))| matches!(node, Node::Start(_));
         let starts = nodes.iter().enumerate().filter(is_start);
@@ -163,9 +167,13 @@ impl<'w> Graph<'w> {
             let Some(first) = first.or_else(|| part.first().copied()) else {
                 continue;
             };
-            let mut circle = order::circle(&self.edges, first, &part);
-            circle.push(first);
-            let names: Vec<_> = circle.iter().map(|number| self.name(*number)).collect();
+            let circle = circles::circle(&self.edges, first, &part);
+            let mut names: Vec<&str> = circle.iter().map(|number| self.name(*number)).collect();
+            if names.len() > CIRCLE_SHOWN_MAX {
+                names.truncate(CIRCLE_SHOWN_MAX);
+                names.push("...");
+            }
+            names.push(self.name(first));
             let message = format!("the nodes go round in a circle: {}", names.join(" -> "));
             let hint = "remove one of these edges".to_owned();
             let path = Path::of(["nodes", self.name(first)]);

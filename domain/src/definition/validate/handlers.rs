@@ -64,8 +64,9 @@ pub(super) fn check(report: &mut Report<'_>, nodes: &Nodes, catalog: &Catalog) {
                 let meant = report.suggest(call.handler, catalog.names());
                 let hint = meant.map_or_else(
                     || {
-                        "the handlers and their aliases are listed by `strata workflow list`"
-                            .to_owned()
+                        let names: Vec<_> =
+                            catalog.iter().take(12).map(|h| h.name.as_str()).collect();
+                        format!("known are {}", names.join(", "))
                     },
                     |meant| format!("did you mean `{meant}`?"),
                 );

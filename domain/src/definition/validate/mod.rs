@@ -1,5 +1,6 @@
 //! What a file of the right shape means, and whether it makes sense.
 
+mod circles;
 mod expressions;
 mod graph;
 mod handlers;
