@@ -6,7 +6,7 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 
-use comfy_table::{ContentArrangement, Table, TableStyle, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 
 /// Width of everything when there is no terminal to ask.
 const WIDTH: usize = 80;
@@ -16,6 +16,8 @@ const WIDTH: usize = 80;
 pub struct Look {
     pub width: usize,
     pub colour: bool,
+    /// Whether tables are broken to the width; in a file, lines may be long.
+    pub wrap: bool,
 }
 
 /// What a command reads from and writes to.
@@ -48,6 +50,7 @@ impl Look {
         Self {
             width: WIDTH,
             colour: false,
+            wrap: false,
         }
     }
 
@@ -64,6 +67,7 @@ impl Look {
         Self {
             width: width.unwrap_or(WIDTH).max(40),
             colour: tty && !set("NO_COLOR"),
+            wrap: tty,
         }
     }
 
@@ -85,25 +89,22 @@ impl Look {
     /// A table without lines, with this header.
     pub(crate) fn table(self, header: &[&str]) -> Table {
         let mut table = Table::new();
-        table.load_style(plain_table());
+        table.load_style(presets::NOTHING);
         table.set_header(header.iter().copied());
         if self.colour {
             table.enforce_styling();
-            table.set_content_arrangement(ContentArrangement::Dynamic);
-            table.set_width(u16::try_from(self.width).unwrap_or(u16::MAX));
         } else {
             table.force_no_tty();
-            table.set_content_arrangement(ContentArrangement::Disabled);
+        }
+        if self.wrap {
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_width(u16::try_from(self.width).unwrap_or(u16::MAX));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
         }
         table
     }
-}
-
-fn plain_table() -> TableStyle {
-    presets::NOTHING
 }
 
 impl<'a> Console<'a> {
@@ -204,8 +205,8 @@ mod tests {
     fn plain_text_has_no_colour() {
         assert_eq!(Look::plain().paint(Paint::Bad, "x"), "x");
         let colour = Look {
-            width: 80,
             colour: true,
+            ..Look::plain()
         };
         assert_eq!(colour.paint(Paint::Bad, "x"), "\x1b[31mx\x1b[0m");
     }

@@ -73,7 +73,9 @@ impl Findings {
         self.bad_files += 1;
         for problem in &problems {
             match args.output {
-                Format::Table => console.data(&explained(&source, problem, console.look))?,
+                Format::Table => {
+                    console.data(&(explained(&source, problem, console.look) + "\n"))?
+                }
                 Format::Json => self.rows.push(json!({
                     "file": source.name,
                     "line": problem.line,

@@ -12,9 +12,6 @@ use super::plan::covers;
 use super::span::span;
 use super::world::Run;
 
-/// Retries of one node that are told one by one.
-const RETRIES_TOLD: usize = 3;
-
 /// All nodes in topological order, each fan-out followed by its children.
 pub(super) struct Timeline {
     pub(super) lines: Vec<Line>,
@@ -55,7 +52,8 @@ struct Draft {
     open: Option<i64>,
     point: Option<i64>,
     notes: Vec<String>,
-    retries: usize,
+    /// The class of failures in a row, and how long was waited after each.
+    retries: Vec<(FailureClass, Vec<String>)>,
 }
 
 impl Timeline {
@@ -144,12 +142,12 @@ impl Timeline {
 
 impl Draft {
     fn note(&self) -> String {
-        let hidden = self.retries.saturating_sub(RETRIES_TOLD);
-        let mut text = self.notes.join("; ");
-        if hidden > 0 {
-            text = format!("{text}; {hidden} more retries");
-        }
-        text
+        let retries = self.retries.iter().map(|(class, waits)| {
+            let class = word(*class);
+            format!("retried after {class}, waited {}", waits.join(", "))
+        });
+        let notes = retries.chain(self.notes.iter().cloned());
+        notes.collect::<Vec<_>>().join("; ")
     }
 
     fn fail(&mut self, ms: i64, event: &NodeFailed) {
@@ -168,17 +166,15 @@ impl Draft {
                 code: code.clone(),
             },
         });
-        let class = word(*class);
-        match event.retry_at {
-            Some(at) => {
-                self.retries += 1;
-                let wait = (at - Run::at(ms)).num_milliseconds();
-                if self.retries <= RETRIES_TOLD {
-                    let note = format!("retried after {class}, waited {}", span(wait));
-                    self.notes.push(note);
-                }
-            }
-            None => self.notes.push(format!("{class} {code}: {message}")),
+        let Some(at) = event.retry_at else {
+            let class = word(*class);
+            self.notes.push(format!("{class} {code}: {message}"));
+            return;
+        };
+        let wait = span((at - Run::at(ms)).num_milliseconds());
+        match self.retries.last_mut() {
+            Some((last, waits)) if last == class => waits.push(wait),
+            _ => self.retries.push((*class, vec![wait])),
         }
     }
 }

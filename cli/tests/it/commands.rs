@@ -2,7 +2,7 @@
 
 use cli::exit::Exit;
 
-use crate::{folder, strata, workflow};
+use crate::run::{folder, strata, workflow};
 
 #[test]
 fn a_graph_goes_to_stdout_or_to_a_file() {

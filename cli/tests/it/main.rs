@@ -1,55 +1,11 @@
 //! The commands as a person runs them: arguments in, exit code, stdout and stderr out.
 
+// `cfg(test)` on each tells clippy that helpers in there may unwrap as well.
+#[cfg(test)]
 mod commands;
+#[cfg(test)]
+mod run;
+#[cfg(test)]
 mod simulate;
+#[cfg(test)]
 mod validate;
-
-use std::ffi::OsString;
-
-use cli::exit::Exit;
-use cli::output::{Console, Look};
-use serde_json::Value;
-
-/// What a command left behind.
-struct Ran {
-    exit: Exit,
-    out: String,
-    err: String,
-}
-
-impl Ran {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).expect("stdout is JSON")
-    }
-}
-
-/// Runs a command line, without `strata` in front.
-fn strata(line: &[&str]) -> Ran {
-    strata_with_stdin(line, "")
-}
-
-fn strata_with_stdin(line: &[&str], stdin: &str) -> Ran {
-    let (mut input, mut out, mut err) = (stdin.as_bytes(), Vec::new(), Vec::new());
-    let args = std::iter::once("strata").chain(line.iter().copied());
-    let mut console = Console::new(&mut input, &mut out, &mut err, Look::plain());
-    let exit = cli::run(args.map(OsString::from), &mut console);
-    let text = |bytes| String::from_utf8(bytes).expect("output is text");
-    Ran {
-        exit,
-        out: text(out),
-        err: text(err),
-    }
-}
-
-/// The path of a shipped workflow.
-fn workflow(name: &str) -> String {
-    format!("{}/../workflows/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
-}
-
-/// A folder of this test alone, empty.
-fn folder(name: &str) -> std::path::PathBuf {
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("a folder for the test");
-    folder
-}

@@ -3,7 +3,7 @@
 use cli::exit::Exit;
 use serde_json::{Value, json};
 
-use crate::{Ran, folder, strata, workflow};
+use crate::run::{Ran, folder, strata, workflow};
 
 /// Simulates a shipped workflow; required inputs get a value.
 fn simulate(name: &str, more: &[&str]) -> Ran {
@@ -60,7 +60,7 @@ fn a_retry_waits_and_an_untaken_branch_is_skipped() {
     assert_eq!(exit, Exit::Ok);
     let validate = node(&report, "validate");
     assert_eq!(validate["attempts"], 3);
-    let note = "retried after transient, waited 5 s; retried after transient, waited 10 s";
+    let note = "retried after transient, waited 5 s, 10 s";
     assert_eq!(validate["note"], note);
     let (first, second) = (&validate["runs"][0], &validate["runs"][1]);
     assert_eq!(first["outcome"], "failed");
@@ -112,9 +112,11 @@ fn too_slow_is_a_timeout_at_the_limit() {
             - run["started_seconds"].as_f64().expect("a time");
         assert!((lasted - 1800.0).abs() < 1e-6, "lasted {lasted}");
     }
-    assert!(slow["note"].as_str().is_some_and(|note| {
-        note.starts_with("retried after timeout, waited 5 s; retried after timeout, waited 10 s")
-    }));
+    assert!(
+        slow["note"]
+            .as_str()
+            .is_some_and(|note| { note.starts_with("retried after timeout, waited 5 s, 10 s") })
+    );
     assert_eq!(report["failure"]["node"], "process_fa");
     assert_eq!(report["failure"]["failure"]["class"], "timeout");
     let waiting = node(&report, "END");

@@ -2,7 +2,7 @@
 
 use cli::exit::Exit;
 
-use crate::{folder, strata, strata_with_stdin, workflow};
+use crate::run::{folder, strata, strata_with_stdin, workflow};
 
 const BROKEN: &str = "\
 workflow_id: broken
@@ -35,16 +35,18 @@ fn all_problems_are_explained_with_their_lines() {
 <stdin>:10:22: WF0082 the workflow declares no input `size`
  10 |     condition_field: \"{{ inputs.size }}\"
     |                      ^
-hint: the workflow declares no inputs
+hint: declare it below `inputs`
 
-<stdin>:13:15: WF0025 there is no node `process_fa`
+<stdin>:13:15: WF0025 the node `process_fa` does not exist
  13 |         next: process_fa
     |               ^
+hint: define `process_fa` below `nodes`, or name one of END, START, process_docker
 
-<stdin>:18:14: WF0060 there is no handler `ecoh`
+<stdin>:18:14: WF0060 the handler `ecoh` does not exist
  18 |     handler: ecoh
     |              ^
 hint: did you mean `echo`?
+
 ";
     assert_eq!(ran.out, expected);
     assert_eq!(
