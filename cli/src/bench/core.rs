@@ -14,8 +14,10 @@ use super::meter::{megabytes, now, percentile_ms, resident_bytes, timed};
 
 /// Children of the one fan-out, smallest job first.
 const SIZES: [u32; 3] = [1_000, 10_000, 100_000];
-/// Reports measured per size: small jobs are run as often as it takes.
-const REPORTS: u32 = 300_000;
+/// Reports measured per size and pass: small jobs are run as often as it takes.
+const REPORTS: u32 = 100_000;
+/// The sizes take turns, so that what else the machine does hits them alike.
+const PASSES: u32 = 3;
 /// Nodes held at once while memory is measured, so that pages do not blur the figure.
 const NODES_HELD: u32 = 200_000;
 
@@ -26,17 +28,21 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
         jobs.push((children, graph(1, children, &params)?));
     }
     let memory = bytes_per_node(&jobs)?;
+    let mut measured: Vec<Reports> = jobs.iter().map(|_| Reports::default()).collect();
     // Once unmeasured, so that the first size does not pay for cold caches.
     if let Some((_, graph)) = jobs.first() {
-        Reports::of(graph, 20)?;
+        Reports::default().add(graph, 20)?;
+    }
+    for _ in 0..PASSES {
+        for ((children, graph), reports) in jobs.iter().zip(&mut measured) {
+            reports.add(graph, REPORTS / children)?;
+        }
     }
     let mut figures: Vec<Figure> = Vec::new();
-    for ((children, graph), bytes_per_node) in jobs.iter().zip(memory) {
-        let rounds = REPORTS / children;
-        let mut found = Reports::of(graph, rounds)?;
-        found.times.sort_unstable();
-        let total_s = found.total.as_secs_f64();
-        let count = f64::from(children * rounds);
+    for (((children, _), mut reports), bytes_per_node) in jobs.iter().zip(measured).zip(memory) {
+        reports.times.sort_unstable();
+        let total_s = reports.total.as_secs_f64();
+        let count = f64::from(REPORTS * PASSES);
         let ns_per_report = total_s * 1e9 / count;
         let smallest = figures.first().and_then(|f| f.ns_per_report);
         figures.push(Figure {
@@ -44,9 +50,9 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
             n: u64::from(*children),
             total_s,
             rate_per_s: count / total_s,
-            p50_ms: percentile_ms(&found.times, 50),
-            p99_ms: percentile_ms(&found.times, 99),
-            limit_per_s: count / found.cloning.as_secs_f64(),
+            p50_ms: percentile_ms(&reports.times, 50),
+            p99_ms: percentile_ms(&reports.times, 99),
+            limit_per_s: count / reports.cloning.as_secs_f64(),
             ratio: ns_per_report / smallest.unwrap_or(ns_per_report),
             rss_mb: megabytes(resident_bytes()?),
             nodes: Some(*children),
@@ -85,19 +91,18 @@ struct Reports {
 }
 
 impl Reports {
-    fn of(graph: &Arc<Graph>, rounds: u32) -> anyhow::Result<Self> {
-        let mut reports = Self::default();
+    fn add(&mut self, graph: &Arc<Graph>, rounds: u32) -> anyhow::Result<()> {
         for _ in 0..rounds {
             let (mut state, _) = waiting(graph)?;
             let commands = all_dispatched(&mut state)?;
-            let events = reports.round(&mut state, commands)?;
-            reports.cloning += timed(|| {
+            let events = self.round(&mut state, commands)?;
+            self.cloning += timed(|| {
                 for event in &events {
                     black_box(event.clone());
                 }
             });
         }
-        Ok(reports)
+        Ok(())
     }
 
     /// One completed report per child: decide and evolve. The events are kept, as a log would.

@@ -21,12 +21,61 @@ const GROUPS: u32 = 4;
 const EVENTS_PER_CHILD: u32 = 3;
 /// Events per timed batch.
 const BATCH: usize = 1_000;
-/// Events folded per size: the small log is folded as often as it takes.
-const EVENTS: u32 = 2_000_000;
+/// Events folded per size and pass: the small log is folded as often as it takes.
+const EVENTS: u32 = 1_000_000;
+/// The sizes take turns, so that what else the machine does hits them alike.
+const PASSES: u32 = 3;
+
+/// A log to fold, and the times of its folds.
+struct Log {
+    size: u32,
+    nodes: u32,
+    graph: Arc<Graph>,
+    events: Vec<Event>,
+    times: Vec<Duration>,
+    total: Duration,
+}
 
 pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
+    let mut logs = SIZES
+        .into_iter()
+        .map(Log::of_size)
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    for _ in 0..PASSES {
+        for log in &mut logs {
+            (0..EVENTS / log.size).for_each(|_| log.fold());
+        }
+    }
     let mut figures: Vec<Figure> = Vec::new();
-    for size in SIZES {
+    for mut log in logs {
+        let cloning = timed(|| {
+            for event in &log.events {
+                black_box(event.clone());
+            }
+        });
+        log.times.sort_unstable();
+        let folds = f64::from(PASSES * (EVENTS / log.size));
+        let total_s = log.total.as_secs_f64() / folds;
+        let smaller = figures.first().map(|f| f.total_s);
+        figures.push(Figure {
+            bench: "core-fold",
+            n: u64::from(log.size),
+            total_s,
+            rate_per_s: f64::from(log.size) / total_s,
+            p50_ms: percentile_ms(&log.times, 50),
+            p99_ms: percentile_ms(&log.times, 99),
+            limit_per_s: f64::from(log.size) / cloning.as_secs_f64(),
+            ratio: total_s / smaller.unwrap_or(total_s),
+            rss_mb: megabytes(resident_bytes()?),
+            nodes: Some(log.nodes),
+            ..Figure::default()
+        });
+    }
+    Ok(figures)
+}
+
+impl Log {
+    fn of_size(size: u32) -> anyhow::Result<Self> {
         let children = size / GROUPS / EVENTS_PER_CHILD + 1;
         // Parameters and outputs are empty: a million of them would not fit small machines.
         let graph = graph(GROUPS, children, &json!({}))?;
@@ -34,51 +83,31 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
         events.truncate(usize::try_from(size)?);
         let is_long = events.len() == usize::try_from(size)?;
         anyhow::ensure!(is_long, "the measured log is too short");
-        let rounds = EVENTS / size;
-        let mut times = Vec::new();
-        let mut total = Duration::ZERO;
-        for _ in 0..rounds {
-            total += fold(&graph, &events, &mut times);
-        }
-        let cloning = timed(|| {
-            for event in &events {
-                black_box(event.clone());
-            }
-        });
-        times.sort_unstable();
-        let total_s = total.as_secs_f64() / f64::from(rounds);
-        let smaller = figures.first().map(|f| f.total_s);
-        figures.push(Figure {
-            bench: "core-fold",
-            n: u64::from(size),
-            total_s,
-            rate_per_s: f64::from(size) / total_s,
-            p50_ms: percentile_ms(&times, 50),
-            p99_ms: percentile_ms(&times, 99),
-            limit_per_s: f64::from(size) / cloning.as_secs_f64(),
-            ratio: total_s / smaller.unwrap_or(total_s),
-            rss_mb: megabytes(resident_bytes()?),
-            nodes: Some(GROUPS * children),
-            ..Figure::default()
-        });
+        Ok(Self {
+            size,
+            nodes: GROUPS * children,
+            graph,
+            events,
+            times: Vec::new(),
+            total: Duration::ZERO,
+        })
     }
-    Ok(figures)
-}
 
-fn fold(graph: &Arc<Graph>, events: &[Event], times: &mut Vec<Duration>) -> Duration {
-    let mut state = State::new(Arc::clone(graph));
-    let start = now();
-    let mut last = start;
-    for batch in events.chunks(BATCH) {
-        for event in batch {
-            apply(&mut state, event);
+    fn fold(&mut self) {
+        let mut state = State::new(Arc::clone(&self.graph));
+        let start = now();
+        let mut last = start;
+        for batch in self.events.chunks(BATCH) {
+            for event in batch {
+                apply(&mut state, event);
+            }
+            let here = now();
+            self.times.push(here - last);
+            last = here;
         }
-        let here = now();
-        times.push(here - last);
-        last = here;
+        black_box(&state);
+        self.total += last - start;
     }
-    black_box(&state);
-    last - start
 }
 
 /// The life of a job in the order of a busy system: windows are dispatched, started and completed.

@@ -6,6 +6,7 @@ mod mermaid;
 mod order;
 mod picture;
 mod place;
+mod shape;
 mod svg;
 #[cfg(test)]
 mod tests;
