@@ -1,1 +1,96 @@
 //! The `strata` binary: composition root and subcommands.
+//!
+//! [`run`] is the whole program; `main` only gives it the streams of the process. Commands return an
+//! [`Exit`] or an error; errors are printed here, once, with the next useful command.
+
+mod args;
+mod bench;
+pub mod exit;
+mod explain;
+mod graph;
+mod list;
+pub mod output;
+mod shipped;
+mod simulate;
+mod source;
+mod validate;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser};
+
+use args::{BenchName, Cli, Command, WorkflowCommand};
+use exit::{Exit, Stop};
+use output::{Console, Paint};
+
+/// Runs one command line and says how it ended.
+pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> Exit {
+    let exit = match Cli::try_parse_from(args) {
+        Ok(cli) => execute(cli.command, console).unwrap_or_else(|error| report(&error, console)),
+        Err(error) => show_usage(&error, console),
+    };
+    // Nobody is left to be told if this fails.
+    let _ = console.flush();
+    exit
+}
+
+fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    match command {
+        Command::Workflow(command) => match command {
+            WorkflowCommand::Validate(args) => validate::run(&args, console),
+            WorkflowCommand::Graph(args) => graph::run(&args, console),
+            WorkflowCommand::List(args) => list::run(&args, console),
+            WorkflowCommand::Schema => {
+                let schema = source::schema();
+                console.data(&serde_json::to_string_pretty(&schema)?)?;
+                Ok(Exit::Ok)
+            }
+            WorkflowCommand::Simulate(args) => simulate::run(&args, console),
+        },
+        Command::Explain { code } => explain::run(&code, console),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "strata", &mut script);
+            console.data(&String::from_utf8_lossy(&script))?;
+            Ok(Exit::Ok)
+        }
+        Command::Bench {
+            name: BenchName::Core,
+        } => bench::core(console),
+    }
+}
+
+/// Prints an error with all its causes, and what to do next.
+fn report(error: &anyhow::Error, console: &mut Console<'_>) -> Exit {
+    let stop = error.downcast_ref::<Stop>();
+    let word = console.look.paint(Paint::Bad, "error:");
+    let mut text = format!("{word} {error:#}");
+    let next = stop.map_or("strata --help", |stop| &stop.next);
+    if !next.is_empty() {
+        text.push_str(&format!("\ntry: {next}"));
+    }
+    // A broken stderr leaves only the exit code.
+    let _ = console.talk(&text);
+    stop.map_or(Exit::Usage, |stop| stop.exit)
+}
+
+/// Help, the version, or what is wrong with the arguments.
+fn show_usage(error: &clap::Error, console: &mut Console<'_>) -> Exit {
+    let styled = error.render();
+    let text = if console.look.colour {
+        styled.ansi().to_string()
+    } else {
+        styled.to_string()
+    };
+    // As above.
+    let _ = if error.use_stderr() {
+        console.talk(&text)
+    } else {
+        console.data(&text)
+    };
+    if error.use_stderr() {
+        Exit::Usage
+    } else {
+        Exit::Ok
+    }
+}

@@ -1,0 +1,71 @@
+//! Exit codes: the one table of what the program tells the shell.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    Ok = 0,
+    JobFailed = 1,
+    /// Wrong usage, or a file that is not valid.
+    Usage = 2,
+    /// A proof does not hold, or a replay diverged.
+    NotVerified = 3,
+    NotFound = 4,
+    Conflict = 5,
+    Unreachable = 6,
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// An error that knows its exit code and the next useful command.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+    pub(crate) next: String,
+}
+
+impl Stop {
+    /// Wrong usage or an invalid file.
+    pub(crate) fn usage(message: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
+        let stop = Self {
+            exit: Exit::Usage,
+            message: message.into(),
+            next: next.into(),
+        };
+        stop.into()
+    }
+
+    /// Something that was named does not exist.
+    pub(crate) fn not_found(message: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
+        let stop = Self {
+            exit: Exit::NotFound,
+            message: message.into(),
+            next: next.into(),
+        };
+        stop.into()
+    }
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Stop {}

@@ -1,0 +1,40 @@
+//! `strata workflow graph`: the picture of a workflow, as text for other tools or as SVG.
+
+mod dot;
+mod layout;
+mod mermaid;
+mod order;
+mod picture;
+mod place;
+mod shape;
+mod svg;
+#[cfg(test)]
+mod tests;
+
+use anyhow::Context as _;
+
+use crate::args::{GraphArgs, GraphFormat};
+use crate::exit::Exit;
+use crate::output::Console;
+use crate::source;
+use picture::Picture;
+pub(crate) use picture::branch as branch_words;
+
+pub(crate) fn run(args: &GraphArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    let definition = source::open(&args.file, console)?;
+    let picture = Picture::of(&definition);
+    let text = match args.format {
+        GraphFormat::Mermaid => mermaid::draw(&picture),
+        GraphFormat::Dot => dot::draw(&picture),
+        GraphFormat::Svg => svg::draw(&picture),
+    };
+    match &args.out {
+        None => console.data(&text)?,
+        Some(path) => {
+            let place = path.display();
+            std::fs::write(path, text).with_context(|| format!("cannot write `{place}`"))?;
+            console.talk(&format!("wrote {place}"))?;
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,135 @@
+//! From a file to a definition that can run: the only place that reads and checks workflow files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use domain::definition::model::Workflow;
+pub(crate) use domain::definition::{Code, Diagnostic, did_you_mean, error_page};
+use domain::definition::{
+    Graph, InputProblem, compile, content_hash, json_schema, load, resolve_inputs,
+};
+use domain::handler::Catalog;
+use serde_json::{Map, Value};
+
+use crate::exit::Stop;
+use crate::output::Console;
+use crate::validate;
+
+/// A workflow that passed all checks.
+pub(crate) struct Definition {
+    /// As written, with stages turned into nodes.
+    pub(crate) workflow: Workflow,
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) catalog: Catalog,
+}
+
+/// A text with the name under which problems mention it.
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: Vec<u8>,
+}
+
+/// Reads a file, or stdin for `-`.
+pub(crate) fn read(path: &Path, console: &mut Console<'_>) -> std::io::Result<Source> {
+    if path == Path::new("-") {
+        let mut text = Vec::new();
+        console.input.read_to_end(&mut text)?;
+        let name = "<stdin>".to_owned();
+        return Ok(Source { name, text });
+    }
+    let name = path.display().to_string();
+    Ok(Source {
+        name,
+        text: std::fs::read(path)?,
+    })
+}
+
+/// The files that a path means: itself, or the workflow files of a folder, by name.
+pub(crate) fn files_of(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let file = entry?.path();
+        let is_yaml = file.extension().is_some_and(|e| e == "yaml" || e == "yml");
+        if is_yaml && file.is_file() {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Checks a text; the answer is a definition, or everything that is wrong with it.
+pub(crate) fn check(text: &[u8]) -> Result<Definition, Vec<Diagnostic>> {
+    let catalog = Catalog::shipped();
+    let workflow = load(text, &catalog)?;
+    // The validator is stricter than the compiler, so this is a mistake of ours; it must still be said.
+    let graph = compile(&workflow, &content_hash(&workflow), &catalog).map_err(|error| {
+        vec![Diagnostic {
+            code: Code::WrongType,
+            line: 1,
+            column: 1,
+            path: String::new(),
+            message: error.to_string(),
+            hint: None,
+        }]
+    })?;
+    Ok(Definition {
+        workflow,
+        graph: Arc::new(graph),
+        catalog,
+    })
+}
+
+/// Reads a definition that a command works on; its problems are printed and end the command.
+pub(crate) fn open(path: &Path, console: &mut Console<'_>) -> anyhow::Result<Definition> {
+    let shown = path.display();
+    let source = read(path, console).map_err(|error| {
+        Stop::usage(
+            format!("cannot read `{shown}`: {error}"),
+            "strata workflow list",
+        )
+    })?;
+    check(&source.text).map_err(|problems| {
+        let look = console.look;
+        let texts = problems
+            .iter()
+            .map(|problem| validate::explained(&source, problem, look));
+        let text = texts.collect::<Vec<_>>().join("\n");
+        let next = validate::next_command(&problems);
+        match console.talk(&text) {
+            Ok(()) => {
+                let count = validate::count(problems.len(), "problem");
+                Stop::usage(format!("`{shown}` has {count}"), next)
+            }
+            Err(error) => error.into(),
+        }
+    })
+}
+
+/// The inputs of a job, completed by defaults; or everything that is wrong with them.
+pub(crate) fn inputs(
+    workflow: &Workflow,
+    given: &Map<String, Value>,
+) -> Result<Map<String, Value>, Vec<String>> {
+    resolve_inputs(&workflow.inputs, given).map_err(|problems| {
+        let text = |p: InputProblem| format!("{}: {}", p.name, p.message);
+        problems.into_iter().map(text).collect()
+    })
+}
+
+/// The JSON schema of the workflow language.
+pub(crate) fn schema() -> Value {
+    json_schema()
+}
+
+/// A JSON object from a file.
+pub(crate) fn json_object(path: &Path) -> anyhow::Result<Map<String, Value>> {
+    let shown = path.display();
+    let text = std::fs::read(path).with_context(|| format!("cannot read `{shown}`"))?;
+    serde_json::from_slice(&text)
+        .with_context(|| format!("`{shown}` does not hold one JSON object"))
+}

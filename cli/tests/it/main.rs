@@ -1,0 +1,11 @@
+//! The commands as a person runs them: arguments in, exit code, stdout and stderr out.
+
+// `cfg(test)` on each tells clippy that helpers in there may unwrap as well.
+#[cfg(test)]
+mod commands;
+#[cfg(test)]
+mod run;
+#[cfg(test)]
+mod simulate;
+#[cfg(test)]
+mod validate;

@@ -1,0 +1,51 @@
+//! Runs a command line inside the test and keeps what it printed.
+
+use std::ffi::OsString;
+
+use cli::exit::Exit;
+use cli::output::{Console, Look};
+use serde_json::Value;
+
+/// What a command left behind.
+pub(crate) struct Ran {
+    pub(crate) exit: Exit,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).expect("stdout is JSON")
+    }
+}
+
+/// Runs a command line, without `strata` in front.
+pub(crate) fn strata(line: &[&str]) -> Ran {
+    strata_with_stdin(line, "")
+}
+
+pub(crate) fn strata_with_stdin(line: &[&str], stdin: &str) -> Ran {
+    let (mut input, mut out, mut err) = (stdin.as_bytes(), Vec::new(), Vec::new());
+    let args = std::iter::once("strata").chain(line.iter().copied());
+    let mut console = Console::new(&mut input, &mut out, &mut err, Look::plain());
+    let exit = cli::run(args.map(OsString::from), &mut console);
+    let text = |bytes| String::from_utf8(bytes).expect("output is text");
+    Ran {
+        exit,
+        out: text(out),
+        err: text(err),
+    }
+}
+
+/// The path of a shipped workflow.
+pub(crate) fn workflow(name: &str) -> String {
+    format!("{}/../workflows/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder of this test alone, empty.
+pub(crate) fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
