@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use domain::definition::model::Workflow;
-pub(crate) use domain::definition::{Code, Diagnostic, did_you_mean, error_page};
+pub(crate) use domain::definition::{Code, Diagnostic, error_page};
 use domain::definition::{
     Graph, InputProblem, compile, content_hash, json_schema, load, resolve_inputs,
 };
 use domain::handler::Catalog;
+pub(crate) use domain::suggest::did_you_mean;
 use serde_json::{Map, Value};
 
 use crate::exit::Stop;
