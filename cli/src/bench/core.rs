@@ -44,16 +44,18 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
         let total_s = reports.total.as_secs_f64();
         let count = f64::from(REPORTS * PASSES);
         let ns_per_report = total_s * 1e9 / count;
+        let (rate_per_s, limit_per_s) = (count / total_s, count / reports.cloning.as_secs_f64());
         let smallest = figures.first().and_then(|f| f.ns_per_report);
         figures.push(Figure {
             bench: "core",
             n: u64::from(*children),
             total_s,
-            rate_per_s: count / total_s,
+            rate_per_s,
             p50_ms: percentile_ms(&reports.times, 50),
             p99_ms: percentile_ms(&reports.times, 99),
-            limit_per_s: count / reports.cloning.as_secs_f64(),
-            ratio: ns_per_report / smallest.unwrap_or(ns_per_report),
+            limit_per_s,
+            ratio: rate_per_s / limit_per_s,
+            growth: ns_per_report / smallest.unwrap_or(ns_per_report),
             rss_mb: megabytes(resident_bytes()?),
             nodes: Some(*children),
             ns_per_report: Some(ns_per_report),

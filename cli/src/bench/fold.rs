@@ -56,16 +56,19 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
         log.times.sort_unstable();
         let folds = f64::from(PASSES * (EVENTS / log.size));
         let total_s = log.total.as_secs_f64() / folds;
+        let rate_per_s = f64::from(log.size) / total_s;
+        let limit_per_s = f64::from(log.size) / cloning.as_secs_f64();
         let smaller = figures.first().map(|f| f.total_s);
         figures.push(Figure {
             bench: "core-fold",
             n: u64::from(log.size),
             total_s,
-            rate_per_s: f64::from(log.size) / total_s,
+            rate_per_s,
             p50_ms: percentile_ms(&log.times, 50),
             p99_ms: percentile_ms(&log.times, 99),
-            limit_per_s: f64::from(log.size) / cloning.as_secs_f64(),
-            ratio: total_s / smaller.unwrap_or(total_s),
+            limit_per_s,
+            ratio: rate_per_s / limit_per_s,
+            growth: total_s / smaller.unwrap_or(total_s),
             rss_mb: megabytes(resident_bytes()?),
             nodes: Some(log.nodes),
             ..Figure::default()

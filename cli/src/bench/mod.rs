@@ -25,9 +25,11 @@ struct Figure {
     p50_ms: f64,
     p99_ms: f64,
     limit_per_s: f64,
+    /// What is reached of the limit: `rate_per_s` against `limit_per_s`.
+    ratio: f64,
     /// Time per report against that of the smallest job; for `core-fold` total time against the
     /// smaller fold.
-    ratio: f64,
+    growth: f64,
     rss_mb: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     nodes: Option<u32>,
@@ -58,6 +60,7 @@ fn table(figures: &[Figure], console: &Console<'_>) -> String {
         "P99 MS",
         "LIMIT/S",
         "RATIO",
+        "GROWTH",
         "BYTES/NODE",
         "RSS MB",
     ];
@@ -73,6 +76,7 @@ fn table(figures: &[Figure], console: &Console<'_>) -> String {
             format!("{:.4}", figure.p99_ms),
             whole(Some(figure.limit_per_s)),
             format!("{:.2}", figure.ratio),
+            format!("{:.2}", figure.growth),
             whole(figure.bytes_per_node),
             whole(Some(figure.rss_mb)),
         ]);
