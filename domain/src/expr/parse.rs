@@ -11,6 +11,10 @@ use super::filter::{Filter, Test};
 /// Longest template or condition.
 pub(super) const SOURCE_BYTES_MAX: usize = 16 * 1024;
 
+/// Deepest expression. Long chains such as `a + b + c` are as deep as they are long, and everything
+/// that walks an expression recurses.
+const DEPTH_MAX: usize = 200;
+
 /// A parsed expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
@@ -99,6 +103,8 @@ pub enum ParseError {
     },
     #[error("the text is longer than {SOURCE_BYTES_MAX} bytes")]
     TooLong,
+    #[error("more than {DEPTH_MAX} operations hang on each other; split the expression")]
+    TooDeep,
 }
 
 impl fmt::Display for Segment {
@@ -127,7 +133,7 @@ pub fn parse(source: &str) -> Result<Expr, ParseError> {
         return Err(ParseError::TooLong);
     }
     let tree = parse_expr(source).map_err(syntax_error)?;
-    Expr::from_tree(&tree)
+    Expr::from_tree(&tree, 0)
 }
 
 pub(super) fn syntax_error(error: minijinja::Error) -> ParseError {
@@ -175,15 +181,20 @@ impl Expr {
         }
     }
 
-    // The depth of the recursion is that of minijinja's tree, whose parser limits it.
-    pub(super) fn from_tree(tree: &ast::Expr<'_>) -> Result<Self, ParseError> {
-        let boxed = |e: &ast::Expr<'_>| Self::from_tree(e).map(Box::new);
+    pub(super) fn from_tree(tree: &ast::Expr<'_>, depth: usize) -> Result<Self, ParseError> {
+        if depth > DEPTH_MAX {
+            return Err(ParseError::TooDeep);
+        }
+        let depth = depth + 1;
+        let boxed = |e: &ast::Expr<'_>| Self::from_tree(e, depth).map(Box::new);
         Ok(match tree {
             ast::Expr::Var(var) => Self::Path(vec![Segment::Key(var.id.into())]),
             ast::Expr::Const(constant) => Self::Const(constant_value(&constant.value)?),
-            ast::Expr::GetAttr(get) => Self::from_tree(&get.expr)?.at(Self::Const(get.name.into())),
+            ast::Expr::GetAttr(get) => {
+                Self::from_tree(&get.expr, depth)?.at(Self::Const(get.name.into()))
+            }
             ast::Expr::GetItem(get) => {
-                Self::from_tree(&get.expr)?.at(Self::from_tree(&get.subscript_expr)?)
+                Self::from_tree(&get.expr, depth)?.at(Self::from_tree(&get.subscript_expr, depth)?)
             }
             ast::Expr::UnaryOp(op) => match op.op {
                 ast::UnaryOpKind::Not => Self::Not(boxed(&op.expr)?),
@@ -194,7 +205,7 @@ impl Expr {
                 let rest = chain
                     .ops
                     .iter()
-                    .map(|op| Ok((comparison(op.op), Self::from_tree(&op.expr)?)));
+                    .map(|op| Ok((comparison(op.op), Self::from_tree(&op.expr, depth)?)));
                 Self::Compare(boxed(&chain.expr)?, rest.collect::<Result<_, _>>()?)
             }
             ast::Expr::IfExpr(choice) => Self::If {
@@ -205,7 +216,7 @@ impl Expr {
                     None => Box::new(Self::Const(Value::Null)),
                 },
             },
-            ast::Expr::Filter(filter) => filter_call(filter)?,
+            ast::Expr::Filter(filter) => filter_call(filter, depth)?,
             ast::Expr::Test(test) => {
                 if !test.args.is_empty() {
                     return Err(ParseError::Unsupported("a test with arguments".to_owned()));
@@ -215,9 +226,9 @@ impl Expr {
                 })?;
                 Self::Test(known, boxed(&test.expr)?)
             }
-            ast::Expr::List(list) => Self::List(many(&list.items)?),
-            ast::Expr::Tuple(tuple) => Self::List(many(&tuple.items)?),
-            ast::Expr::Map(map) => Self::Map(map_entries(map)?),
+            ast::Expr::List(list) => Self::List(many(&list.items, depth)?),
+            ast::Expr::Tuple(tuple) => Self::List(many(&tuple.items, depth)?),
+            ast::Expr::Map(map) => Self::Map(map_entries(map, depth)?),
             ast::Expr::Slice(_) => return Err(ParseError::Unsupported("a slice".to_owned())),
             ast::Expr::Call(_) => {
                 return Err(ParseError::Unsupported("a function call".to_owned()));
@@ -241,16 +252,19 @@ impl Expr {
     }
 }
 
-fn many(trees: &[ast::Expr<'_>]) -> Result<Vec<Expr>, ParseError> {
-    trees.iter().map(Expr::from_tree).collect()
+fn many(trees: &[ast::Expr<'_>], depth: usize) -> Result<Vec<Expr>, ParseError> {
+    trees
+        .iter()
+        .map(|tree| Expr::from_tree(tree, depth))
+        .collect()
 }
 
-fn map_entries(map: &ast::Map<'_>) -> Result<Vec<(String, Expr)>, ParseError> {
+fn map_entries(map: &ast::Map<'_>, depth: usize) -> Result<Vec<(String, Expr)>, ParseError> {
     map.keys
         .iter()
         .zip(&map.values)
-        .map(|(key, value)| match Expr::from_tree(key)? {
-            Expr::Const(Value::String(key)) => Ok((key, Expr::from_tree(value)?)),
+        .map(|(key, value)| match Expr::from_tree(key, depth)? {
+            Expr::Const(Value::String(key)) => Ok((key, Expr::from_tree(value, depth)?)),
             _ => Err(ParseError::Unsupported(
                 "an object key that is not a string".to_owned(),
             )),
@@ -258,7 +272,7 @@ fn map_entries(map: &ast::Map<'_>) -> Result<Vec<(String, Expr)>, ParseError> {
         .collect()
 }
 
-fn filter_call(call: &ast::Filter<'_>) -> Result<Expr, ParseError> {
+fn filter_call(call: &ast::Filter<'_>, depth: usize) -> Result<Expr, ParseError> {
     let filter = Filter::find(call.name).ok_or_else(|| ParseError::UnknownFilter {
         name: call.name.to_owned(),
     })?;
@@ -270,7 +284,7 @@ fn filter_call(call: &ast::Filter<'_>) -> Result<Expr, ParseError> {
         .args
         .iter()
         .map(|arg| match arg {
-            ast::CallArg::Pos(e) => Expr::from_tree(e),
+            ast::CallArg::Pos(e) => Expr::from_tree(e, depth),
             _ => Err(ParseError::Unsupported("a named argument".to_owned())),
         })
         .collect::<Result<_, _>>()?;
@@ -284,7 +298,7 @@ fn filter_call(call: &ast::Filter<'_>) -> Result<Expr, ParseError> {
     }
     Ok(Expr::Filter(
         filter,
-        Box::new(Expr::from_tree(inner)?),
+        Box::new(Expr::from_tree(inner, depth)?),
         args,
     ))
 }

@@ -195,7 +195,7 @@ fn compile_text(text: &str) -> Result<Template, ParseError> {
     for child in &root.children {
         parts.push(match child {
             ast::Stmt::EmitRaw(raw) => Part::Raw(raw.raw.to_owned()),
-            ast::Stmt::EmitExpr(emit) => Part::Expr(Expr::from_tree(&emit.expr)?),
+            ast::Stmt::EmitExpr(emit) => Part::Expr(Expr::from_tree(&emit.expr, 0)?),
             _ => return Err(ParseError::Statement),
         });
     }

@@ -204,17 +204,28 @@ fn references_are_listed_with_their_place() {
 
 #[test]
 fn runaway_expressions_are_stopped() {
-    let wide = format!("{{{{ {} }}}}", vec!["inputs.list"; 1_000].join(" + "));
-    assert!(matches!(
-        render(json!(wide)),
-        Err(EvalError::TooLarge | EvalError::TooManySteps)
-    ));
+    let wide = format!("{{{{ {} }}}}", vec!["x"; 150].join(" ~ "));
+    let template = Template::compile(&json!(wide)).expect("compiles");
+    let long = Vars(json!({"x": "y".repeat(5_000)}));
+    assert_eq!(
+        template.render(&long, &mut Budget::default()),
+        Err(EvalError::TooLarge)
+    );
     let many: Vec<_> = (0..6_000).map(|_| json!("{{ 1 + 1 }}")).collect();
     assert_eq!(render(Value::Array(many)), Err(EvalError::TooManySteps));
     let deep = format!("{{{{ {}1{} }}}}", "(".repeat(5_000), ")".repeat(5_000));
     assert!(Template::compile(&json!(deep)).is_err());
     let deep = format!("{{{{ {}1 }}}}", "not ".repeat(3_000));
     let _ = Template::compile(&json!(deep)).map(|t| t.render(&vars(), &mut Budget::default()));
+    for link in ["+", "~", " or ", "|d(a)|d", ".a", "[a]", " if a else "] {
+        let long = format!("a{}", format!("{link}a").repeat(16_000 / (link.len() + 1)));
+        let long = long.replace("|d(a)|da", "|d(a)");
+        let error = parse(&long).expect_err("a chain of thousands");
+        assert!(
+            matches!(error, ParseError::TooDeep | ParseError::Syntax(_)),
+            "{link}: {error}"
+        );
+    }
     let big = Vars(json!({"x": "y".repeat(300_000)}));
     let template = Template::compile(&json!(["{{ x }}", "{{ x }}"])).expect("compiles");
     assert_eq!(
