@@ -6,6 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+/// Deepest value that is taken over from outside. Readers of JSON stop at 128 levels, so what is
+/// made of such values must stay well below.
+pub const DEPTH_MAX: usize = 64;
+/// Deepest value that an event may carry.
+pub const EVENT_DEPTH_MAX: usize = 100;
 /// Longest text that is taken over from outside.
 pub const TEXT_BYTES_MAX: usize = 16 * 1024;
 
@@ -56,6 +61,17 @@ pub fn size_bytes<T: Serialize + ?Sized>(value: &T) -> usize {
     }
 }
 
+/// Whether lists and objects are nested deeper than `max`; looks no deeper than that itself.
+#[must_use]
+pub fn is_deeper_than(value: &Value, max: usize) -> bool {
+    let below = |each: &Value| max == 0 || is_deeper_than(each, max - 1);
+    match value {
+        Value::Array(items) => max == 0 || items.iter().any(below),
+        Value::Object(map) => max == 0 || map.values().any(below),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 /// Text without U+0000, cut to [`TEXT_BYTES_MAX`] at a character border.
 #[must_use]
 pub fn clean_text(text: &str) -> String {
@@ -101,6 +117,13 @@ mod tests {
     fn size_is_that_of_the_compact_text() {
         let value = json!({"a": [1, 2.5, "ü", null], "b": {"c": true}});
         assert_eq!(size_bytes(&value), value.to_string().len());
+    }
+
+    #[test]
+    fn depth_counts_lists_and_objects() {
+        assert!(!is_deeper_than(&json!(1), 0));
+        assert!(!is_deeper_than(&json!({"a": [1, {}]}), 3));
+        assert!(is_deeper_than(&json!({"a": [1, {}]}), 2));
     }
 
     #[test]

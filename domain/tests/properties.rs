@@ -30,7 +30,7 @@ struct Shape {
 }
 
 fn shapes() -> impl Strategy<Value = Vec<Shape>> {
-    let shape = (0..8_u8, any::<[u8; 2]>(), 0..4_u8, any::<bool>()).prop_map(
+    let shape = (0..9_u8, any::<[u8; 2]>(), 0..4_u8, any::<bool>()).prop_map(
         |(kind, from, items, flag)| Shape {
             kind,
             from,
@@ -73,8 +73,14 @@ fn workflow(shapes: &[Shape]) -> Value {
             4 => {
                 json!({"type": "task", "handler": "work", "when": format!("inputs.flags[{i}]"), "next": next})
             }
-            5 if shape.flag => json!({"type": "task", "handler": "careful", "next": next,
-                "depends_on": {"any_of": []}}),
+            5 if i > 1 => {
+                let others = [format!("n{}", i - 1), format!("n{}", i / 2)];
+                json!({"type": "task", "handler": "careful", "next": next,
+                    "depends_on": {"any_of": others[..1 + usize::from(others[0] != others[1])]}})
+            }
+            6 if i > 0 => json!({"type": "task", "handler": "careful", "next": next,
+                "depends_on": format!("n{}", i / 2)}),
+            7 => json!({"type": "fan_in", "aggregation": "sum", "field": "v", "next": next}),
             _ => json!({"type": "task", "handler": "careful", "next": next}),
         };
         let mut node = node;
@@ -162,6 +168,11 @@ impl Run {
             return;
         };
         assert!(events.len() <= domain::job::EVENTS_MAX);
+        let bytes: usize = events.iter().map(domain::json::size_bytes).sum();
+        assert!(
+            bytes <= domain::job::EVENT_BYTES_MAX,
+            "a decision of {bytes} bytes"
+        );
         for event in &events {
             if let Event::NodeDispatched(d) = event {
                 let key = (d.node.clone(), d.attempt, d.epoch);
@@ -261,7 +272,7 @@ impl Run {
     fn act(&mut self, (action, pick, amount): (u8, u8, u8)) {
         let run = RunId(Uuid::from_u128(u128::from(amount)));
         let done = Outcome::Completed {
-            output: json!({"v": amount}),
+            output: json!({"v": f64::from(amount) * 0.1 + 0.02}),
             external: None,
             metrics: Map::new(),
         };

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::graph::{
-    BranchSpec, BranchTest, ConditionalSpec, FanInSpec, FanOutSpec, Graph, Join, Kind, Node,
-    NodeIx, TaskSpec, WorkflowRef,
+    BranchSpec, BranchTest, ConditionalSpec, FanInSpec, FanOutSpec, Graph, Kind, Node, NodeIx,
+    TaskSpec, WorkflowRef,
 };
-use super::model::{self, Aggregation, DependsOn, OneOrMany, Workflow};
+use super::model::{self, DependsOn, OneOrMany, Workflow};
 use crate::expr::{Condition, Expr, Template, parse};
-use crate::handler::Catalog;
+use crate::handler::{Catalog, Handler};
 
 /// Most items of a fan-out that sets no limit of its own.
 pub const ITEMS_MAX: u32 = 100_000;
@@ -27,8 +27,6 @@ pub enum CompileError {
     NoNodes,
     #[error("node `{node}` names `{target}`, which does not exist")]
     UnknownNode { node: String, target: String },
-    #[error("node `{node}` names the unknown handler `{handler}`")]
-    UnknownHandler { node: String, handler: String },
     #[error("node `{node}` has a template or condition that does not parse: {reason}")]
     BadExpression { node: String, reason: String },
     #[error("the nodes form a cycle")]
@@ -56,7 +54,7 @@ pub fn compile(workflow: &Workflow, hash: &str, catalog: &Catalog) -> Result<Gra
     for (name, node) in &order {
         compiled.push(compiler.node(name, node)?);
     }
-    link(&mut compiled, &order, &by_name);
+    super::link::link(&mut compiled, &order, &by_name);
     let result = workflow
         .result
         .as_ref()
@@ -76,7 +74,7 @@ pub fn compile(workflow: &Workflow, hash: &str, catalog: &Catalog) -> Result<Gra
 }
 
 /// The targets that a node names itself, without repetition, in the order of the file.
-fn targets(node: &model::Node) -> Vec<&str> {
+pub(super) fn targets(node: &model::Node) -> Vec<&str> {
     let named: Vec<&OneOrMany> = match node {
         model::Node::Start(start) => vec![&start.next],
         model::Node::End(_) => Vec::new(),
@@ -94,7 +92,7 @@ fn targets(node: &model::Node) -> Vec<&str> {
     names
 }
 
-fn depends_on(node: &model::Node) -> Option<&DependsOn> {
+pub(super) fn depends_on(node: &model::Node) -> Option<&DependsOn> {
     match node {
         model::Node::Start(_) => None,
         model::Node::End(end) => end.depends_on.as_ref(),
@@ -105,7 +103,7 @@ fn depends_on(node: &model::Node) -> Option<&DependsOn> {
     }
 }
 
-type Ordered<'a> = Vec<(&'a str, &'a model::Node)>;
+pub(super) type Ordered<'a> = Vec<(&'a str, &'a model::Node)>;
 
 /// Kahn's algorithm; among the nodes that are free, names decide, so that the order is stable.
 fn topological_order(nodes: &BTreeMap<String, model::Node>) -> Result<Ordered<'_>, CompileError> {
@@ -158,66 +156,6 @@ fn topological_order(nodes: &BTreeMap<String, model::Node>) -> Result<Ordered<'_
     } else {
         Err(CompileError::Cycle)
     }
-}
-
-/// Fills in the edges: first those of `depends_on` in its order, then those of others' `next`.
-fn link(compiled: &mut [Node], order: &Ordered<'_>, by_name: &BTreeMap<Arc<str>, NodeIx>) {
-    let mut edges: Vec<(NodeIx, NodeIx)> = Vec::new();
-    for (to, (_, node)) in order.iter().enumerate() {
-        for from in depends_on(node).map_or(&[][..], DependsOn::names) {
-            edges.extend(by_name.get(from.as_str()).map(|from| (*from, to)));
-        }
-    }
-    for (from, (_, node)) in order.iter().enumerate() {
-        for to in targets(node) {
-            edges.extend(by_name.get(to).map(|to| (from, *to)));
-        }
-    }
-    let mut needs = Vec::new();
-    for (from, to) in edges {
-        let known = compiled.get(to).is_some_and(|n| n.incoming.contains(&from));
-        if known {
-            continue;
-        }
-        if let Some(node) = compiled.get_mut(to) {
-            node.incoming.push(from);
-            needs.push((from, reads_handoff(&node.kind), aggregation(&node.kind)));
-        }
-        if let Some(node) = compiled.get_mut(from) {
-            node.outgoing.push(to);
-        }
-    }
-    for (ix, handoff, aggregation) in needs {
-        let Some(Node {
-            kind: Kind::FanOut(fan_out),
-            ..
-        }) = compiled.get_mut(ix)
-        else {
-            continue;
-        };
-        fan_out.keeps_handoff |= handoff;
-        match aggregation {
-            Some((Aggregation::Sum, field)) => fan_out.sum_fields.extend(field),
-            Some((Aggregation::First | Aggregation::Last, _)) => fan_out.keeps_ends = true,
-            _ => {}
-        }
-    }
-}
-
-fn aggregation(kind: &Kind) -> Option<(Aggregation, Option<Arc<str>>)> {
-    match kind {
-        Kind::FanIn(FanInSpec::Aggregate { mode, field }) => Some((*mode, field.clone())),
-        _ => None,
-    }
-}
-
-fn reads_handoff(kind: &Kind) -> bool {
-    kind.task().is_some_and(|task| {
-        let reads = task.params.references();
-        reads
-            .iter()
-            .any(|(_, r)| r.path.first().and_then(|s| s.key()) == Some("next_stage_params"))
-    })
 }
 
 fn template(node: &str, value: &Value) -> Result<Template, CompileError> {
@@ -294,25 +232,22 @@ impl Compiler<'_> {
                 (Kind::FanIn(spec), fan_in.when.as_ref())
             }
         };
-        let any = depends_on(node).is_some_and(DependsOn::is_any);
         Ok(Node {
             name: name.into(),
             kind,
             incoming: Vec::new(),
             outgoing: Vec::new(),
-            join: if any { Join::Any } else { Join::All },
+            any_of: Vec::new(),
             when: when.map(|source| expression(name, source)).transpose()?,
         })
     }
 
     fn task(&self, node: &str, fields: &TaskFields<'_>) -> Result<TaskSpec, CompileError> {
-        let handler =
-            self.catalog
-                .find(fields.handler)
-                .ok_or_else(|| CompileError::UnknownHandler {
-                    node: node.to_owned(),
-                    handler: fields.handler.to_owned(),
-                })?;
+        // The validator refuses unknown handlers. On the way back from the log one may be gone
+        // meanwhile: its tasks fail when their turn comes, and the job can still be read.
+        let gone = Handler::new(fields.handler, "functionapp-tasks", 3_600, "");
+        let found = self.catalog.find(fields.handler);
+        let handler = found.unwrap_or(&gone);
         let timeout_seconds = fields.timeout_seconds.unwrap_or(handler.timeout_seconds);
         Ok(TaskSpec {
             handler: handler.name.as_str().into(),
@@ -323,6 +258,7 @@ impl Compiler<'_> {
             dispatch_timeout_seconds: fields.dispatch_timeout_seconds.unwrap_or(timeout_seconds),
             retry: fields.retry.cloned(),
             idempotent: handler.idempotent,
+            is_known: found.is_some(),
         })
     }
 
@@ -336,6 +272,7 @@ impl Compiler<'_> {
             keeps_handoff: false,
             sum_fields: Vec::new(),
             keeps_ends: false,
+            keeps_more: false,
         })
     }
 

@@ -41,18 +41,10 @@ pub struct Node {
     pub incoming: Vec<NodeIx>,
     /// Nodes that wait for it.
     pub outgoing: Vec<NodeIx>,
-    pub join: Join,
+    /// Those of `incoming` of which one is enough, sorted; all others must be done.
+    pub any_of: Vec<NodeIx>,
     /// Checked when the node could run.
     pub when: Option<Expr>,
-}
-
-/// When a node with several predecessors may run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Join {
-    /// When all are done and at least one of them was completed.
-    All,
-    /// As soon as one is completed.
-    Any,
 }
 
 /// What a node does.
@@ -79,6 +71,8 @@ pub struct TaskSpec {
     pub retry: Option<Retry>,
     /// Start and end may come in one report.
     pub idempotent: bool,
+    /// This version of Strata knows the handler.
+    pub is_known: bool,
 }
 
 /// The ways out of a conditional.
@@ -117,6 +111,8 @@ pub struct FanOutSpec {
     pub sum_fields: Vec<Arc<str>>,
     /// A later fan-in wants the first or the last result.
     pub keeps_ends: bool,
+    /// A later fan-out works on the results as its items, so more of them are kept.
+    pub keeps_more: bool,
 }
 
 /// How a fan-in joins.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::model::{Input, ValueType};
 use super::structure::cut;
+use crate::json::{DEPTH_MAX, is_deeper_than};
 use crate::suggest::did_you_mean;
 
 /// Longest text that a pattern is applied to: matching costs its length times that of the pattern.
@@ -61,6 +62,12 @@ pub fn resolve_inputs(
     }
     for (name, input) in declared {
         match (given.get(name).filter(|v| !v.is_null()), &input.default) {
+            (Some(value), _) if is_deeper_than(value, DEPTH_MAX) => {
+                problem(
+                    name,
+                    format!("the input `{name}` is nested deeper than {DEPTH_MAX} levels"),
+                );
+            }
             (Some(value), _) => match fits(input, value) {
                 Ok(()) => {
                     resolved.insert(name.clone(), value.clone());

@@ -11,6 +11,7 @@ mod compile;
 mod diagnostic;
 pub mod graph;
 mod inputs;
+mod link;
 mod load;
 pub mod model;
 mod pages;

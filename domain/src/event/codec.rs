@@ -39,6 +39,8 @@ pub enum DecodeError {
     },
     #[error("event `{kind}` has no upcast from schema version {from}")]
     NoUpcast { kind: String, from: u16 },
+    #[error("the payload of event `{kind}` is that of a `{found}`")]
+    OtherType { kind: String, found: &'static str },
     #[error("the payload of event `{kind}` cannot be read")]
     Payload {
         kind: String,
@@ -86,15 +88,26 @@ pub fn decode(name: &str, schema_ver: u16, payload: &[u8]) -> Result<Event, Deco
         source,
     };
     if schema_ver == kind.schema_ver {
-        return read(
-            kind.aggregate,
-            &mut serde_json::Deserializer::from_slice(payload),
-        )
-        .map_err(unreadable);
+        let mut reader = serde_json::Deserializer::from_slice(payload);
+        let event = read(kind.aggregate, &mut reader).map_err(unreadable)?;
+        reader.end().map_err(unreadable)?;
+        return same_kind(event, name);
     }
     let old: Value = serde_json::from_slice(payload).map_err(unreadable)?;
     let new = upcast(UPCASTS, kind, schema_ver, old)?;
-    read(kind.aggregate, new).map_err(unreadable)
+    same_kind(read(kind.aggregate, new).map_err(unreadable)?, name)
+}
+
+/// The type in the row and the type in the payload must agree.
+fn same_kind(event: Event, name: &str) -> Result<Event, DecodeError> {
+    let found = event.kind().name;
+    if found == name {
+        return Ok(event);
+    }
+    Err(DecodeError::OtherType {
+        kind: name.to_owned(),
+        found,
+    })
 }
 
 fn read<'de, D>(aggregate: Aggregate, payload: D) -> Result<Event, D::Error>

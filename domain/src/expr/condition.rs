@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::eval::{EvalError, compare, contains, truthy, type_error};
 use super::parse::Comparison;
 
+/// Longest condition.
+const CONDITION_BYTES_MAX: usize = 4 * 1024;
+
 /// An operator with its operand, applied to the value of `condition_field`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
@@ -24,6 +27,8 @@ pub enum InvalidCondition {
     ExtraOperand(&'static str, String),
     #[error("operator `{0}` needs a list such as [1, 2], not `{1}`")]
     NotAList(&'static str, String),
+    #[error("a condition may have {CONDITION_BYTES_MAX} bytes")]
+    TooLong,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +84,9 @@ impl Condition {
     /// Reads a condition. The operand is JSON; a bare word is a string.
     pub fn parse(text: &str) -> Result<Self, InvalidCondition> {
         let text = text.trim();
+        if text.len() > CONDITION_BYTES_MAX {
+            return Err(InvalidCondition::TooLong);
+        }
         let (name, operator, rest) = TABLE
             .iter()
             .find_map(|(name, operator)| {
@@ -135,14 +143,18 @@ impl Condition {
 
 fn operand(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| {
-        let inner = text
-            .strip_prefix('\'')
-            .and_then(|t| t.strip_suffix('\''))
-            .unwrap_or(text);
         // Lists of bare words or single-quoted strings are common in hand-written files.
         match text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
-            Some(list) => list.split(',').map(|item| operand(item.trim())).collect(),
-            None => inner.into(),
+            Some(list) => list.split(',').map(|item| word(item.trim())).collect(),
+            None => word(text),
         }
+    })
+}
+
+/// JSON, or a bare or single-quoted word.
+fn word(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| {
+        let quoted = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\''));
+        quoted.unwrap_or(text).into()
     })
 }

@@ -77,7 +77,7 @@ pub fn evaluate<'a>(expr: &'a Expr, scope: &'a dyn Scope, budget: &mut Budget) -
     budget.step(1)?;
     match expr {
         Expr::Const(value) => Ok(Cow::Borrowed(value)),
-        Expr::Path(path) => walk(path, scope),
+        Expr::Path(path) => walk(path, scope, budget),
         Expr::Item(inner, key) => item(inner, key, scope, budget),
         Expr::Not(inner) => {
             let value = evaluate(inner, scope, budget)?;
@@ -219,7 +219,7 @@ pub(super) fn contains(whole: &Value, part: &Value) -> Result<bool, EvalError> {
     }
 }
 
-fn walk<'a>(path: &'a [Segment], scope: &'a dyn Scope) -> Evaluated<'a> {
+fn walk<'a>(path: &'a [Segment], scope: &'a dyn Scope, budget: &mut Budget) -> Evaluated<'a> {
     let undefined = || EvalError::Undefined(path_text(path));
     let (value, consumed) = scope.find(path).ok_or_else(undefined)?;
     let rest = path.get(consumed..).unwrap_or_default();
@@ -229,6 +229,8 @@ fn walk<'a>(path: &'a [Segment], scope: &'a dyn Scope) -> Evaluated<'a> {
             found.map(Cow::Borrowed).ok_or_else(undefined)
         }
         Cow::Owned(value) => {
+            // The scope has made it for this look: it counts like anything else that is made.
+            budget.produce(crate::json::size_bytes(&value))?;
             let found = rest.iter().try_fold(&value, get);
             found.cloned().map(Cow::Owned).ok_or_else(undefined)
         }

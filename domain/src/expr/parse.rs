@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use minijinja::machinery::{ast, parse_expr};
+use minijinja::machinery::{Token, Tokenizer, ast, parse_expr};
+use minijinja::syntax::SyntaxConfig;
 use serde_json::Value;
 
 use super::filter::{Filter, Test};
@@ -14,6 +15,8 @@ pub(super) const SOURCE_BYTES_MAX: usize = 16 * 1024;
 /// Deepest expression. Long chains such as `a + b + c` are as deep as they are long, and everything
 /// that walks an expression recurses.
 const DEPTH_MAX: usize = 200;
+/// Most unary operators in a row.
+const UNARY_MAX: usize = 100;
 
 /// A parsed expression.
 #[derive(Debug, Clone, PartialEq)]
@@ -132,8 +135,26 @@ pub fn parse(source: &str) -> Result<Expr, ParseError> {
     if source.len() > SOURCE_BYTES_MAX {
         return Err(ParseError::TooLong);
     }
+    check_unary_runs(source, true)?;
     let tree = parse_expr(source).map_err(syntax_error)?;
     Expr::from_tree(&tree, 0)
+}
+
+/// Refuses long rows of `-` and `not`, by which minijinja's parser would recurse without limit.
+pub(super) fn check_unary_runs(source: &str, is_expression: bool) -> Result<(), ParseError> {
+    let mut tokens = Tokenizer::new(source, "", is_expression, SyntaxConfig::default());
+    let mut run = 0;
+    // What the tokenizer refuses, the parser will explain.
+    while let Ok(Some((token, _))) = tokens.next_token() {
+        run = match token {
+            Token::Minus | Token::Ident("not") => run + 1,
+            _ => 0,
+        };
+        if run > UNARY_MAX {
+            return Err(ParseError::TooDeep);
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn syntax_error(error: minijinja::Error) -> ParseError {

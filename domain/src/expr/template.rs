@@ -6,7 +6,7 @@ use minijinja::machinery::{ast, parse as parse_template};
 use serde_json::Value;
 
 use super::eval::{Budget, EvalError, Scope, display, evaluate, owned};
-use super::parse::{Expr, ParseError, Reference, SOURCE_BYTES_MAX, syntax_error};
+use super::parse::{Expr, ParseError, Reference, SOURCE_BYTES_MAX, check_unary_runs, syntax_error};
 
 /// Deepest nesting of a value with templates; the YAML reader allows no more either.
 const DEPTH_MAX: usize = 100;
@@ -55,13 +55,17 @@ impl Template {
                 let mut text = String::new();
                 for part in parts {
                     match part {
-                        Part::Raw(raw) => text.push_str(raw),
+                        Part::Raw(raw) => {
+                            budget.produce(raw.len())?;
+                            text.push_str(raw);
+                        }
                         Part::Expr(expr) => {
-                            text.push_str(&display(&*evaluate(expr, scope, budget)?))
+                            let shown = display(&*evaluate(expr, scope, budget)?);
+                            budget.produce(shown.len())?;
+                            text.push_str(&shown);
                         }
                     }
                 }
-                budget.produce(text.len())?;
                 Ok(Value::String(text))
             }
             Self::List(items) => items
@@ -186,6 +190,7 @@ fn compile_text(text: &str) -> Result<Template, ParseError> {
     if text.len() > SOURCE_BYTES_MAX {
         return Err(ParseError::TooLong);
     }
+    check_unary_runs(text, false)?;
     let tree = parse_template(text, "template", minijinja::syntax::SyntaxConfig::default())
         .map_err(syntax_error)?;
     let ast::Stmt::Template(root) = tree else {

@@ -215,8 +215,15 @@ fn runaway_expressions_are_stopped() {
     assert_eq!(render(Value::Array(many)), Err(EvalError::TooManySteps));
     let deep = format!("{{{{ {}1{} }}}}", "(".repeat(5_000), ")".repeat(5_000));
     assert!(Template::compile(&json!(deep)).is_err());
-    let deep = format!("{{{{ {}1 }}}}", "not ".repeat(3_000));
-    let _ = Template::compile(&json!(deep)).map(|t| t.render(&vars(), &mut Budget::default()));
+    for unary in ["not ", "-", "- "] {
+        let deep = format!("{{{{ {}1 }}}}", unary.repeat(4_000 / unary.len() * 3));
+        assert!(Template::compile(&json!(deep)).is_err());
+        assert_eq!(
+            parse(&format!("{}1", unary.repeat(101))),
+            Err(ParseError::TooDeep)
+        );
+        assert!(parse(&format!("{}1", unary.repeat(50))).is_ok());
+    }
     for link in ["+", "~", " or ", "|d(a)|d", ".a", "[a]", " if a else "] {
         let long = format!("a{}", format!("{link}a").repeat(16_000 / (link.len() + 1)));
         let long = long.replace("|d(a)|da", "|d(a)");
@@ -280,6 +287,9 @@ fn every_condition_operator_has_its_meaning() {
 
 #[test]
 fn bad_conditions_are_refused() {
+    let deep = format!("in {}{}", "[".repeat(400_000), "]".repeat(400_000));
+    assert_eq!(Condition::parse(&deep), Err(InvalidCondition::TooLong));
+    assert!(Condition::parse(&format!("in {}{}", "[".repeat(2_000), "]".repeat(2_000))).is_ok());
     for text in [
         "",
         "100",

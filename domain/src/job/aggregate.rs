@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::group::add;
-use super::scope::collect;
+use super::group::{RESULTS_BYTES_MAX, add};
+use super::scope::{collect, has_result};
 use super::state::State;
 use crate::definition::graph::Node;
 use crate::definition::model::Aggregation;
@@ -17,7 +17,7 @@ pub(super) fn aggregate(
 ) -> Result<Value, Failure> {
     match mode {
         Aggregation::Collect | Aggregation::Concat => {
-            let collected = collect(state, &node.incoming);
+            let collected = collect(state, &node.incoming, RESULTS_BYTES_MAX);
             let count = collected.count;
             let Some(results) = collected.results else {
                 return Ok(
@@ -73,7 +73,7 @@ fn sum(state: &State, node: &Node, field: Option<&str>) -> Result<Value, Failure
     let field = field.unwrap_or_default();
     let mut total = json!(0);
     let mut count = 0;
-    for ix in &node.incoming {
+    for ix in node.incoming.iter().filter(|ix| has_result(state, **ix)) {
         let value = match state.groups.get(ix) {
             Some(group) => {
                 count += group.count() as usize;
@@ -88,7 +88,7 @@ fn sum(state: &State, node: &Node, field: Option<&str>) -> Result<Value, Failure
                 }
             }
             None => {
-                let single = collect(state, std::slice::from_ref(ix));
+                let single = collect(state, std::slice::from_ref(ix), RESULTS_BYTES_MAX);
                 count += single.count;
                 match single.results.unwrap_or_default().pop() {
                     Some(output) => pick(output, Some(field))?,
@@ -110,7 +110,7 @@ fn one(
     let first = mode == Aggregation::First;
     let mut count = 0;
     let mut candidates = Vec::new();
-    for ix in &node.incoming {
+    for ix in node.incoming.iter().filter(|ix| has_result(state, **ix)) {
         match state.groups.get(ix) {
             Some(group) => {
                 count += group.count() as usize;
@@ -125,7 +125,7 @@ fn one(
                 );
             }
             None => {
-                let single = collect(state, std::slice::from_ref(ix));
+                let single = collect(state, std::slice::from_ref(ix), RESULTS_BYTES_MAX);
                 count += single.count;
                 candidates.extend(single.results.unwrap_or_default());
             }

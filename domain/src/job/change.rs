@@ -5,7 +5,9 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::event::{Event, Items, JobCreated, NodeCompleted, NodeDispatched, NodeFailed};
+use super::event::{
+    Event, Items, JobCreated, NodeCompleted, NodeDispatched, NodeFailed, ReusedRange,
+};
 use super::group::Group;
 use super::lanes::LaneKey;
 use super::state::{Frontier, Slot, State, Verdict};
@@ -143,7 +145,7 @@ impl State {
             let (Some(next), Some(state)) = (graph.node(to), self.nodes.get_mut(to)) else {
                 continue;
             };
-            match state.arrivals.arrive(next.join, live(to)) {
+            match state.arrivals.arrive(next, from, live(to)) {
                 None => {}
                 Some(Verdict::Skip) => {
                     self.frontier.dead.insert(to);
@@ -220,11 +222,13 @@ impl State {
             .branches
             .get(branch as usize)
             .map_or(&[][..], |b| &b.next);
+        let in_a_branch = |to: &NodeIx| spec.branches.iter().any(|b| b.next.contains(to));
         self.complete_node(ix, Some(serde_json::json!({ "branch": branch })));
         if let Some(node) = self.nodes.get_mut(ix) {
             node.branch = Some(branch);
         }
-        self.depart(ix, |to| taken.contains(&to));
+        // What only waits for the conditional hangs on no branch.
+        self.depart(ix, |to| taken.contains(&to) || !in_a_branch(&to));
     }
 
     pub(super) fn expand(&mut self, ix: NodeIx, items: &Items) {
@@ -253,13 +257,12 @@ impl State {
         }
     }
 
-    pub(super) fn reuse_children(&mut self, ix: NodeIx, ranges: &[(u32, u32)]) {
-        let reused = self.reuse.children.remove(&ix);
-        let mut outputs = reused
-            .as_ref()
-            .and_then(|r| r.outputs.as_ref())
-            .map(|o| o.iter());
-        for index in ranges.iter().flat_map(|(from, to)| *from..=*to) {
+    pub(super) fn reuse_children(&mut self, ix: NodeIx, ranges: &[ReusedRange]) {
+        let Some(reused) = self.reuse.children.remove(&ix) else {
+            return;
+        };
+        let mut outputs = reused.outputs.iter().flatten();
+        for index in ranges.iter().flat_map(|range| range.first..=range.last) {
             self.set_status(
                 Slot {
                     node: ix,
@@ -267,11 +270,20 @@ impl State {
                 },
                 NodeStatus::Completed,
             );
-            let output = outputs.as_mut().and_then(Iterator::next);
-            self.take_result(ix, index, output);
+            if let Some(output) = outputs.next() {
+                self.take_result(ix, index, output);
+            }
         }
         if let Some(group) = self.groups.get_mut(&ix) {
+            if reused.outputs.is_none() {
+                group.results.take_over(&reused);
+                group.handoffs.extend(reused.handoffs);
+            }
+            group.reused.extend_from_slice(ranges);
             group.skip_done();
+            if group.remaining == 0 {
+                self.frontier.engine.insert(ix);
+            }
         }
         self.refresh_lane(ix);
     }
@@ -309,6 +321,7 @@ impl State {
                 if let Some(node) = self.nodes.get_mut(slot.node) {
                     node.external.clone_from(&event.external);
                     node.work.run = Some(event.run);
+                    node.work.failure = None;
                 }
                 self.complete_node(slot.node, Some(event.output.clone()));
                 self.depart(slot.node, |_| true);
@@ -319,13 +332,14 @@ impl State {
                 if let Some(work) = self.work_mut(slot) {
                     work.run = Some(event.run);
                     work.checkpoint = None;
+                    work.failure = None;
                 }
-                self.take_result(slot.node, index, Some(&event.output));
+                self.take_result(slot.node, index, &event.output);
             }
         }
     }
 
-    pub(super) fn take_result(&mut self, ix: NodeIx, index: u32, output: Option<&Value>) {
+    pub(super) fn take_result(&mut self, ix: NodeIx, index: u32, output: &Value) {
         let keeps_handoff = matches!(
             self.graph.node(ix).map(|n| &n.kind),
             Some(Kind::FanOut(spec)) if spec.keeps_handoff
@@ -334,7 +348,7 @@ impl State {
             return;
         };
         group.results.add(index, output);
-        if keeps_handoff && let Some(handoff) = output.and_then(|o| o.get("next_stage_params")) {
+        if keeps_handoff && let Some(handoff) = output.get("next_stage_params") {
             group.handoffs.insert(index, handoff.clone());
         }
         if group.remaining == 0 {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json::{clean, clean_text};
+
 /// Largest checkpoint, as JSON.
 pub const CHECKPOINT_BYTES_MAX: usize = 64 * 1024;
 
@@ -24,6 +26,28 @@ pub struct Checkpoint {
     pub artifacts: Vec<Artifact>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_final: bool,
+}
+
+impl Checkpoint {
+    /// The same without U+0000 in its texts.
+    #[must_use]
+    pub(super) fn cleaned(self) -> Self {
+        let progress = self.progress.map(|p| Progress {
+            message: clean_text(&p.message),
+            ..p
+        });
+        let artifacts = self.artifacts.into_iter().map(|artifact| Artifact {
+            uri: clean_text(&artifact.uri),
+            sha256: artifact.sha256.as_deref().map(clean_text),
+        });
+        Self {
+            phase: clean_text(&self.phase),
+            progress,
+            state: clean(self.state),
+            artifacts: artifacts.collect(),
+            ..self
+        }
+    }
 }
 
 /// How far a task is.

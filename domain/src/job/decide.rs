@@ -168,7 +168,12 @@ fn create(state: &State, create: Create, ctx: &Context) -> Result<Decision<Event
             children: create.reused_children,
         });
     }
-    events.push(claimed(fence, ctx));
+    // Nothing is at work yet, so there is nobody to wait for.
+    events.push(Event::JobClaimed {
+        owner: fence.owner,
+        epoch: fence.epoch,
+        grace_until: ctx.now,
+    });
     Ok(Decision::Accepted(events))
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::command::{Context, Window};
 use super::decide::{EVENT_BYTES_MAX, EVENTS_MAX, failed};
 use super::event::{Event, NodeDispatched};
+use super::group::RESULTS_BYTES_MAX;
 use super::lanes::Lane;
 use super::scope::{JobScope, collect};
 use super::state::{Slot, State};
@@ -13,7 +14,7 @@ use super::time::after;
 use crate::definition::graph::{FanInSpec, Kind, TaskSpec};
 use crate::expr::Budget;
 use crate::failure::{Failure, FailureClass};
-use crate::json::{clean, size_bytes};
+use crate::json::{EVENT_DEPTH_MAX, clean, is_deeper_than, size_bytes};
 use crate::priority::Priority;
 
 /// Largest parameters of a task.
@@ -103,6 +104,14 @@ fn dispatched(
     let missing = || Failure::new(FailureClass::Contract, "no_task", "the node has no task");
     let task = state.graph.task(slot.node).ok_or_else(missing)?;
     let work = state.work(slot).ok_or_else(missing)?;
+    if !task.is_known {
+        let message = format!("no handler is called `{}` any more", task.handler);
+        return Err(Failure::new(
+            FailureClass::Contract,
+            "unknown_handler",
+            &message,
+        ));
+    }
     Ok(NodeDispatched {
         node: state.id(slot),
         attempt: work.attempt,
@@ -138,8 +147,12 @@ fn params(state: &State, slot: Slot, task: &TaskSpec) -> Result<Value, Failure> 
         let incoming = node.map_or(&[][..], |n| &n.incoming);
         map.insert(
             "previous_results".to_owned(),
-            collect(state, incoming).value(),
+            collect(state, incoming, RESULTS_BYTES_MAX).value(),
         );
+    }
+    if is_deeper_than(&params, EVENT_DEPTH_MAX) {
+        let message = "the parameters are nested too deeply";
+        return Err(Failure::new(FailureClass::Contract, "too_deep", message));
     }
     let bytes = size_bytes(&params);
     if bytes > PARAMS_BYTES_MAX {

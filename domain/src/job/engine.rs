@@ -8,6 +8,7 @@ use super::aggregate::aggregate;
 use super::command::Context;
 use super::decide::{EVENT_BYTES_MAX, end_events, failed};
 use super::event::{Event, Items, SkipReason};
+use super::group::RESULT_ITEMS_BYTES_MAX;
 use super::scope::JobScope;
 use super::state::{Arrivals, Slot, State, Verdict};
 use super::status::NodeStatus;
@@ -17,7 +18,7 @@ use crate::definition::model::OnEmpty;
 use crate::expr::{Budget, EvalError, Template, evaluate, truthy};
 use crate::failure::{Failure, FailureClass};
 use crate::id::NodeId;
-use crate::json::size_bytes;
+use crate::json::{EVENT_DEPTH_MAX, clean, is_deeper_than, size_bytes};
 
 /// Largest job result.
 const RESULT_BYTES_MAX: usize = 256 * 1024;
@@ -91,7 +92,7 @@ fn skip_closure(state: &State, roots: impl Iterator<Item = NodeIx>) -> Vec<NodeI
                 continue;
             };
             let arrivals = counted.entry(to).or_insert(next_state.arrivals);
-            if arrivals.arrive(next.join, false) == Some(Verdict::Skip) && skipped.insert(to) {
+            if arrivals.arrive(next, ix, false) == Some(Verdict::Skip) && skipped.insert(to) {
                 open.push(to);
             }
         }
@@ -142,6 +143,11 @@ fn step(state: &State, ix: NodeIx, ctx: &Context) -> Vec<Event> {
         Kind::FanOut(spec) => fan_out(state, ix, spec, ctx),
         Kind::FanIn(FanInSpec::Aggregate { mode, field }) => {
             match aggregate(state, node, *mode, field.as_deref()) {
+                Ok(output) if is_deeper_than(&output, EVENT_DEPTH_MAX) => {
+                    let message = "the joined outputs are nested too deeply";
+                    let failure = Failure::new(FailureClass::Contract, "too_deep", message);
+                    failed(state, Slot::node(ix), None, failure, ctx)
+                }
                 Ok(output) => vec![Event::NodePassed {
                     node: id,
                     output: Some(output),
@@ -231,12 +237,21 @@ fn fan_out(state: &State, ix: NodeIx, spec: &FanOutSpec, ctx: &Context) -> Vec<E
             failed(state, Slot::node(ix), None, failure, ctx)
         }
         Ok(items) => {
-            let count = items.count();
+            let hash = if state.reuse.children.contains_key(&ix) {
+                items.hash()
+            } else {
+                String::new()
+            };
             let mut events = vec![Event::FanOutExpanded {
                 node: id.clone(),
                 items,
             }];
-            if let Some(reused) = state.reuse.children.get(&ix).filter(|r| r.count == count) {
+            if let Some(reused) = state
+                .reuse
+                .children
+                .get(&ix)
+                .filter(|r| r.items_hash == hash)
+            {
                 let ranges = reused.ranges.clone();
                 events.push(Event::ChildrenReused { node: id, ranges });
             }
@@ -248,7 +263,8 @@ fn fan_out(state: &State, ix: NodeIx, spec: &FanOutSpec, ctx: &Context) -> Vec<E
 
 fn items(state: &State, ix: NodeIx, source: &Template, max: u32) -> Result<Items, Failure> {
     let bad = |class, code, message: &str| Failure::new(class, code, message);
-    let scope = JobScope::of_node(state, ix);
+    let mut scope = JobScope::of_node(state, ix);
+    scope.results_bytes_max = RESULT_ITEMS_BYTES_MAX;
     let value = source
         .render(&scope, &mut Budget::default())
         .map_err(|error| {
@@ -258,7 +274,14 @@ fn items(state: &State, ix: NodeIx, source: &Template, max: u32) -> Result<Items
             );
             bad(FailureClass::Contract, "template_error", &message)
         })?;
-    let items = match value {
+    if is_deeper_than(&value, EVENT_DEPTH_MAX) {
+        return Err(bad(
+            FailureClass::Contract,
+            "too_deep",
+            "the items are nested too deeply",
+        ));
+    }
+    let items = match clean(value) {
         Value::Array(list) => {
             if size_bytes(&list) > EVENT_BYTES_MAX / 2 {
                 let message = "the items have more than 512 KB; fan out over their number instead";
@@ -319,6 +342,12 @@ fn result(state: &State, ctx: &Context) -> Result<Value, Failure> {
         Value::Object(map) => map,
         other => Map::from_iter([("result".to_owned(), other)]),
     };
+    if map
+        .values()
+        .any(|value| is_deeper_than(value, EVENT_DEPTH_MAX))
+    {
+        return Err(contract("too_deep", "the result is nested too deeply"));
+    }
     if size_bytes(&map) > RESULT_BYTES_MAX {
         return Err(contract(
             "result_too_large",
@@ -326,7 +355,7 @@ fn result(state: &State, ctx: &Context) -> Result<Value, Failure> {
         ));
     }
     map.insert("_provenance".to_owned(), provenance(state, ctx));
-    Ok(Value::Object(map))
+    Ok(clean(Value::Object(map)))
 }
 
 fn provenance(state: &State, ctx: &Context) -> Value {
@@ -340,24 +369,27 @@ fn provenance(state: &State, ctx: &Context) -> Value {
     })
 }
 
-/// The outputs of the nodes right before the ends.
+/// The outputs of the nodes right before the ends, as many as fit.
 fn last_outputs(state: &State) -> Map<String, Value> {
     let ends = state.graph.nodes.iter().filter(|n| n.kind == Kind::End);
     let mut outputs = Map::new();
-    let mut bytes = 0;
+    let (mut bytes, mut omitted) = (0, 0);
     for ix in ends.flat_map(|end: &Node| end.incoming.iter()) {
         let (Some(node), Some(node_state)) = (state.graph.node(*ix), state.nodes.get(*ix)) else {
             continue;
         };
-        if let Some(output) = &node_state.output {
-            bytes += size_bytes(output);
-            let output = if bytes > RESULT_BYTES_MAX / 2 {
-                json!({ "omitted": "too large; read the node's own output" })
-            } else {
-                output.clone()
-            };
-            outputs.insert(node.name.to_string(), output);
+        let Some(output) = &node_state.output else {
+            continue;
+        };
+        bytes += size_bytes(output) + node.name.len() + 8;
+        if bytes > RESULT_BYTES_MAX / 2 || is_deeper_than(output, EVENT_DEPTH_MAX) {
+            omitted += 1;
+        } else {
+            outputs.insert(node.name.to_string(), output.clone());
         }
+    }
+    if omitted > 0 {
+        outputs.insert("_omitted".to_owned(), json!(omitted));
     }
     outputs
 }

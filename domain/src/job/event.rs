@@ -60,10 +60,10 @@ pub enum Event {
         node: NodeId,
         items: Items,
     },
-    /// These children, as inclusive ranges, have the outputs of the older job.
+    /// These children have the outputs of older jobs.
     ChildrenReused {
         node: NodeId,
-        ranges: Vec<(u32, u32)>,
+        ranges: Vec<ReusedRange>,
     },
     /// The node has the output of the older job.
     NodeReused {
@@ -175,13 +175,30 @@ pub struct ReusedNode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReusedChildren {
     pub node: NodeId,
-    /// How many children the older job had; another number now means that nothing is reused.
-    pub count: u32,
-    /// Inclusive ranges of indices.
-    pub ranges: Vec<(u32, u32)>,
+    /// SHA-256 of the items; other items now mean that nothing is reused.
+    pub items_hash: String,
+    pub ranges: Vec<ReusedRange>,
     /// Their outputs in order, unless they were too large to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Vec<Value>>,
+    /// Without the outputs: the sums that later nodes need.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub sums: Map<String, Value>,
+    /// Without the outputs: the first and the last, if later nodes need them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<(u32, Value)>,
+    /// Without the outputs: what each child hands to the next stage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handoffs: Vec<(u32, Value)>,
+}
+
+/// Some children in a row, and the job that ran them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReusedRange {
+    pub first: u32,
+    /// Inclusive.
+    pub last: u32,
+    pub job_id: JobId,
 }
 
 /// What a fan-out works on.
@@ -194,6 +211,16 @@ pub enum Items {
 }
 
 impl Items {
+    /// Tells items apart without keeping them twice.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let value = match self {
+            Self::Count(count) => (*count).into(),
+            Self::List(items) => Value::Array(items.clone()),
+        };
+        crate::json::sha256_hex(crate::json::canonical(&value).as_bytes())
+    }
+
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u32 {
@@ -266,4 +293,17 @@ pub struct Blob {
     pub uri: String,
     pub sha256: String,
     pub size_bytes: u64,
+}
+
+impl Blob {
+    /// The same without U+0000 in its texts.
+    #[must_use]
+    pub(super) fn cleaned(self) -> Self {
+        let clean = crate::json::clean_text;
+        Self {
+            uri: clean(&self.uri),
+            sha256: clean(&self.sha256),
+            ..self
+        }
+    }
 }

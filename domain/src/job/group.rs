@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::event::Items;
+use super::event::{Items, ReusedChildren, ReusedRange};
 use super::state::Work;
 use super::status::NodeStatus;
 use crate::definition::graph::FanOutSpec;
@@ -15,6 +15,9 @@ use crate::json::size_bytes;
 /// Results of one fan-out that are kept in memory and passed inline; beyond it they are passed by
 /// a manifest that names the children.
 pub(super) const RESULTS_BYTES_MAX: usize = 64 * 1024;
+
+/// The same where a later fan-out works on the results as its items.
+pub(super) const RESULT_ITEMS_BYTES_MAX: usize = 512 * 1024;
 
 /// What a child hands to the task of the same index in the next stage, at most.
 pub(super) const HANDOFF_BYTES_MAX: usize = 1024;
@@ -33,6 +36,8 @@ pub(super) struct Group {
     /// Children that are ready once more.
     again: VecDeque<u32>,
     pub(super) results: Results,
+    /// Children whose results lie with an older job.
+    pub(super) reused: Vec<ReusedRange>,
     /// `next_stage_params` of each child, if a later stage reads them.
     pub(super) handoffs: BTreeMap<u32, Value>,
 }
@@ -43,6 +48,7 @@ pub(super) struct Results {
     /// `None` once they have grown too large.
     kept: Option<BTreeMap<u32, Value>>,
     bytes: usize,
+    bytes_max: usize,
     keeps_ends: bool,
     first: Option<(u32, Value)>,
     last: Option<(u32, Value)>,
@@ -62,6 +68,11 @@ impl Group {
             results: Results {
                 kept: Some(BTreeMap::new()),
                 keeps_ends: spec.keeps_ends,
+                bytes_max: if spec.keeps_more {
+                    RESULT_ITEMS_BYTES_MAX
+                } else {
+                    RESULTS_BYTES_MAX
+                },
                 sums: spec
                     .sum_fields
                     .iter()
@@ -69,6 +80,7 @@ impl Group {
                     .collect(),
                 ..Results::default()
             },
+            reused: Vec::new(),
             handoffs: BTreeMap::new(),
         }
     }
@@ -147,32 +159,55 @@ impl Group {
 }
 
 impl Results {
-    /// Takes in the output of a child. `None` means that it was reused and is not at hand.
-    pub(super) fn add(&mut self, index: u32, output: Option<&Value>) {
-        let Some(output) = output else {
-            self.kept = None;
-            self.sums.values_mut().for_each(|sum| *sum = Err(index));
-            return;
-        };
+    /// Takes in the output of a child.
+    pub(super) fn add(&mut self, index: u32, output: &Value) {
         for (field, sum) in &mut self.sums {
-            *sum = match (&sum, output.get(&**field)) {
-                (Ok(so_far), Some(value)) => add(so_far, value).ok_or(index),
-                _ => Err(index),
-            };
+            // The first child without a number is the one to name.
+            if let Ok(so_far) = sum {
+                let next = output.get(&**field).and_then(|value| add(so_far, value));
+                *sum = next.ok_or(index);
+            }
         }
+        self.add_end(index, output);
+        if let Some(kept) = &mut self.kept {
+            self.bytes += size_bytes(output);
+            kept.insert(index, output.clone());
+            if self.bytes > self.bytes_max {
+                self.kept = None;
+            }
+        }
+    }
+
+    fn add_end(&mut self, index: u32, output: &Value) {
         if self.keeps_ends && self.first.as_ref().is_none_or(|(i, _)| index < *i) {
             self.first = Some((index, output.clone()));
         }
         if self.keeps_ends && self.last.as_ref().is_none_or(|(i, _)| index > *i) {
             self.last = Some((index, output.clone()));
         }
-        if let Some(kept) = &mut self.kept {
-            self.bytes += size_bytes(output);
-            kept.insert(index, output.clone());
-            if self.bytes > RESULTS_BYTES_MAX {
-                self.kept = None;
+    }
+
+    /// Takes over what an older job kept of children whose outputs are not at hand.
+    pub(super) fn take_over(&mut self, reused: &ReusedChildren) {
+        self.kept = None;
+        for (field, value) in &reused.sums {
+            if let Some(sum) = self.sums.get_mut(field.as_str()) {
+                *sum = Ok(value.clone());
             }
         }
+        for (index, value) in &reused.ends {
+            self.add_end(*index, value);
+        }
+    }
+
+    /// What a new job must know of these results if their outputs are not at hand.
+    pub(super) fn hand_over(&self) -> (Map<String, Value>, Vec<(u32, Value)>) {
+        let sums = self
+            .sums
+            .iter()
+            .filter_map(|(f, sum)| Some((f.to_string(), sum.clone().ok()?)));
+        let ends = [&self.first, &self.last].into_iter().flatten().cloned();
+        (sums.collect(), ends.collect())
     }
 
     /// All outputs in order, unless they were too large to keep.

@@ -33,9 +33,11 @@ pub enum Rejection {
     AlreadyRunning { node: NodeId, run: RunId },
     #[error("the handler of `{node}` is not idempotent: report `started` first")]
     NotStarted { node: NodeId },
+    #[error("`{node}` must not be started by this message: {reason}")]
+    Superseded { node: NodeId, reason: String },
     #[error("this report is not current, and too many like it have been recorded")]
     Stale,
-    #[error("the checkpoint is larger than {max_bytes} bytes")]
+    #[error("the checkpoint is larger than {max_bytes} bytes, or nested too deeply")]
     CheckpointTooLarge { max_bytes: usize },
     #[error("the job is paused already")]
     Paused,

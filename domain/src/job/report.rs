@@ -1,9 +1,11 @@
 //! What a worker's report changes.
 
+use serde_json::{Map, Value};
+
 use super::checkpoint::CHECKPOINT_BYTES_MAX;
 use super::command::{Context, Outcome, Report};
 use super::decide::failed;
-use super::event::{Event, NodeCompleted};
+use super::event::{Blob, Event, NodeCompleted};
 use super::group::HANDOFF_BYTES_MAX;
 use super::rejection::Rejection;
 use super::state::{Slot, State, Work};
@@ -11,11 +13,13 @@ use super::status::NodeStatus;
 use super::time::after;
 use crate::definition::graph::{Kind, TaskSpec};
 use crate::failure::{Failure, FailureClass};
-use crate::json::{clean, clean_text, size_bytes};
+use crate::json::{DEPTH_MAX, clean, clean_text, is_deeper_than, size_bytes};
 use crate::outcome::Decision;
 
 /// Largest output that travels inline; the shell moves larger ones to the object store.
 pub(super) const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+/// Largest metrics of one report.
+const METRICS_BYTES_MAX: usize = 16 * 1024;
 /// How many reports without effect are recorded per job.
 const IGNORED_MAX: usize = 256;
 
@@ -110,6 +114,13 @@ fn settled(state: &State, slot: Slot, work: &Work, report: &Report) -> Option<An
 
 /// A late report is recorded once and has no effect.
 fn ignored(state: &State, slot: Slot, report: &Report, reason: &str) -> Answer {
+    if report.outcome == Outcome::Started {
+        // It must never look like a start: the worker has to drop the task.
+        return Err(Rejection::Superseded {
+            node: report.node.clone(),
+            reason: reason.to_owned(),
+        });
+    }
     let word = report.outcome.word();
     let key = (
         slot,
@@ -161,7 +172,9 @@ fn next_word(state: &State, slot: Slot, work: &Work, report: Report, ctx: &Conte
     match report.outcome {
         Outcome::Started => Ok(Decision::AlreadyApplied),
         Outcome::Checkpoint(checkpoint) => {
-            if size_bytes(&checkpoint) > CHECKPOINT_BYTES_MAX {
+            if size_bytes(&checkpoint) > CHECKPOINT_BYTES_MAX
+                || is_deeper_than(&checkpoint.state, DEPTH_MAX)
+            {
                 return Err(Rejection::CheckpointTooLarge {
                     max_bytes: CHECKPOINT_BYTES_MAX,
                 });
@@ -178,7 +191,7 @@ fn next_word(state: &State, slot: Slot, work: &Work, report: Report, ctx: &Conte
                 attempt: report.attempt,
                 epoch: report.epoch,
                 run: report.run,
-                checkpoint,
+                checkpoint: checkpoint.cleaned(),
             }]))
         }
         Outcome::Completed { .. } | Outcome::Failed(_) => finish(state, slot, report, ctx),
@@ -204,8 +217,8 @@ fn finish(state: &State, slot: Slot, report: Report, ctx: &Context) -> Answer {
                     run: report.run,
                     worker: clean_text(&report.worker),
                     output: clean(output),
-                    external,
-                    metrics,
+                    external: external.map(Blob::cleaned),
+                    metrics: kept_metrics(metrics),
                 },
             ))]))
         }
@@ -220,8 +233,18 @@ fn finish(state: &State, slot: Slot, report: Report, ctx: &Context) -> Answer {
     }
 }
 
+/// Metrics are a courtesy: what is too large is left out, not refused.
+fn kept_metrics(metrics: Map<String, Value>) -> Map<String, Value> {
+    let metrics = Value::Object(metrics);
+    let fits = size_bytes(&metrics) <= METRICS_BYTES_MAX && !is_deeper_than(&metrics, DEPTH_MAX);
+    match clean(metrics) {
+        Value::Object(map) if fits => map,
+        _ => Map::new(),
+    }
+}
+
 /// An output that breaks the contract fails its task instead of the whole machinery.
-fn breach(state: &State, slot: Slot, output: &serde_json::Value) -> Option<Failure> {
+fn breach(state: &State, slot: Slot, output: &Value) -> Option<Failure> {
     let contract =
         |code, message: String| Some(Failure::new(FailureClass::Contract, code, &message));
     if !output.is_object() {
@@ -229,6 +252,10 @@ fn breach(state: &State, slot: Slot, output: &serde_json::Value) -> Option<Failu
             "output_not_an_object",
             "a handler must return an object".to_owned(),
         );
+    }
+    if is_deeper_than(output, DEPTH_MAX) {
+        let message = format!("the output is nested deeper than {DEPTH_MAX} levels");
+        return contract("output_too_deep", message);
     }
     let bytes = size_bytes(output);
     if bytes > OUTPUT_BYTES_MAX {

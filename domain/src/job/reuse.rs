@@ -3,7 +3,9 @@
 //! Terminal is terminal, so trying a job again makes a new one. What it may take over is every task
 //! that is completed and that no re-run task comes before.
 
-use super::event::{ReusedChildren, ReusedNode};
+use serde_json::Map;
+
+use super::event::{ReusedChildren, ReusedNode, ReusedRange};
 use super::group::Group;
 use super::state::State;
 use super::status::{JobStatus, NodeStatus};
@@ -72,7 +74,7 @@ fn plan(state: &State, from: &[NodeIx]) -> Plan {
         let blocked = after_dirty || from.contains(&ix);
         let clean = match (&node.kind, state.groups.get(&ix)) {
             (Kind::FanOut(_), Some(group)) if !blocked => {
-                reuse_children(&mut plan, NodeId::of(&node.name), group, &mut bytes)
+                reuse_children(&mut plan, state, ix, group, &mut bytes)
             }
             (kind, _) if kind.is_task() => !blocked && reuse_node(&mut plan, state, ix, &mut bytes),
             (Kind::FanOut(_), _) => false,
@@ -111,32 +113,64 @@ fn reuse_node(plan: &mut Plan, state: &State, ix: NodeIx, bytes: &mut usize) -> 
 }
 
 /// Takes over the completed children; says whether all of them are.
-fn reuse_children(plan: &mut Plan, node: NodeId, group: &Group, bytes: &mut usize) -> bool {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
+fn reuse_children(
+    plan: &mut Plan,
+    state: &State,
+    ix: NodeIx,
+    group: &Group,
+    bytes: &mut usize,
+) -> bool {
+    if group.count() == 0 {
+        return true;
+    }
+    let mut ranges: Vec<ReusedRange> = Vec::new();
     let mut outputs = Some(Vec::new());
-    for (index, work) in group.children() {
-        if work.status != NodeStatus::Completed {
-            continue;
-        }
+    for (index, _) in group
+        .children()
+        .filter(|(_, w)| w.status == NodeStatus::Completed)
+    {
+        let by = group
+            .reused
+            .iter()
+            .find(|r| (r.first..=r.last).contains(&index));
+        let job_id = by.map_or_else(|| state.job_id(), |range| range.job_id);
         match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == index => *last = index,
-            _ => ranges.push((index, index)),
+            Some(range) if range.last + 1 == index && range.job_id == job_id => range.last = index,
+            _ => ranges.push(ReusedRange {
+                first: index,
+                last: index,
+                job_id,
+            }),
         }
         outputs = outputs.and_then(|mut all: Vec<_>| {
             all.push(group.results.get(index)?.clone());
             Some(all)
         });
     }
-    let size = outputs.as_ref().map_or(0, size_bytes);
-    if !ranges.is_empty() && *bytes + size <= REUSED_BYTES_MAX {
-        *bytes += size;
-        plan.children.push(ReusedChildren {
-            node,
-            count: group.count(),
-            ranges,
-            outputs,
-        });
-        return group.remaining == 0;
+    let (sums, ends) = group.results.hand_over();
+    let handoffs = group
+        .handoffs
+        .iter()
+        .map(|(index, value)| (*index, value.clone()))
+        .collect();
+    let reused = ReusedChildren {
+        node: state.id(super::state::Slot::node(ix)),
+        items_hash: group.items.hash(),
+        handoffs: if outputs.is_none() {
+            handoffs
+        } else {
+            Vec::new()
+        },
+        sums: if outputs.is_none() { sums } else { Map::new() },
+        ends: if outputs.is_none() { ends } else { Vec::new() },
+        ranges,
+        outputs,
+    };
+    let size = size_bytes(&reused);
+    if reused.ranges.is_empty() || *bytes + size > REUSED_BYTES_MAX {
+        return false;
     }
-    false
+    *bytes += size;
+    plan.children.push(reused);
+    group.remaining == 0
 }

@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::group::{Group, manifest};
+use super::group::{Group, RESULTS_BYTES_MAX, manifest};
 use super::state::State;
 use crate::definition::NodeIx;
 use crate::definition::graph::Kind;
 use crate::expr::{Scope, Segment};
 use crate::job::NodeStatus;
+use crate::json::size_bytes;
 
 /// The view of one node of the job, or of one of its children, or of the job as a whole.
 pub(super) struct JobScope<'a> {
@@ -18,6 +19,8 @@ pub(super) struct JobScope<'a> {
     pub(super) reader: Option<NodeIx>,
     pub(super) index: u32,
     pub(super) item: Option<Value>,
+    /// How many bytes of `previous_results` are passed inline.
+    pub(super) results_bytes_max: usize,
 }
 
 /// The output of a node that has none: its fields are undefined, which `default` can handle.
@@ -30,6 +33,7 @@ impl<'a> JobScope<'a> {
             reader: None,
             index: 0,
             item: None,
+            results_bytes_max: RESULTS_BYTES_MAX,
         }
     }
 
@@ -112,9 +116,10 @@ impl Scope for JobScope<'_> {
             }
             "index" => Some((Cow::Owned(self.index.into()), 1)),
             "item" => self.item.as_ref().map(|item| (Cow::Borrowed(item), 1)),
-            "previous_results" => {
-                Some((Cow::Owned(collect(self.state, self.incoming()).value()), 1))
-            }
+            "previous_results" => Some((
+                Cow::Owned(collect(self.state, self.incoming(), self.results_bytes_max).value()),
+                1,
+            )),
             "next_stage_params" => self.handoff().map(|v| (Cow::Borrowed(v), 1)),
             _ => None,
         }
@@ -138,34 +143,46 @@ impl Collected {
     }
 }
 
-/// The results of `sources` in order: of a fan-out those of its children. Skipped nodes have none.
-pub(super) fn collect(state: &State, sources: &[NodeIx]) -> Collected {
+/// The results of `sources` in order: of a fan-out those of its children. Nodes that were skipped
+/// or are not done have none. Above `bytes_max` in total they are passed by manifest.
+pub(super) fn collect(state: &State, sources: &[NodeIx], bytes_max: usize) -> Collected {
     let mut count = 0;
+    let mut bytes = 0;
     let mut results = Some(Vec::new());
-    for &ix in sources {
-        match state.groups.get(&ix) {
+    let sources: Vec<NodeIx> = sources
+        .iter()
+        .copied()
+        .filter(|ix| has_result(state, *ix))
+        .collect();
+    for ix in &sources {
+        let found: Option<Vec<&Value>> = match state.groups.get(ix) {
             Some(group) => {
                 count += group.count() as usize;
-                match (group.results.values(), &mut results) {
-                    (Some(values), Some(results)) => results.extend(values.cloned()),
-                    _ => results = None,
-                }
+                group.results.values().map(Iterator::collect)
             }
-            None if has_result(state, ix) => {
+            None => {
                 count += 1;
-                if let (Some(results), Some(node)) = (&mut results, state.nodes.get(ix)) {
-                    results.push(node.output.clone().unwrap_or_default());
-                }
+                state
+                    .nodes
+                    .get(*ix)
+                    .map(|node| node.output.iter().collect())
             }
-            None => {}
-        }
+        };
+        let size = found
+            .as_ref()
+            .map_or(0, |all| all.iter().map(|v| size_bytes(*v)).sum());
+        bytes += size;
+        results = match (results, found) {
+            (Some(mut so_far), Some(found)) if bytes <= bytes_max => {
+                so_far.extend(found.into_iter().cloned());
+                Some(so_far)
+            }
+            _ => None,
+        };
     }
-    let manifest = results.is_none().then(|| {
-        let entries = sources
-            .iter()
-            .filter(|ix| state.groups.contains_key(ix) || has_result(state, **ix));
-        manifest(entries.map(|ix| entry(state, *ix)).collect())
-    });
+    let manifest = results
+        .is_none()
+        .then(|| manifest(sources.iter().map(|ix| entry(state, *ix)).collect()));
     Collected {
         count,
         results,
@@ -173,10 +190,10 @@ pub(super) fn collect(state: &State, sources: &[NodeIx]) -> Collected {
     }
 }
 
-/// Whether a node was completed by a worker or an aggregation, so that it has something to collect.
-fn has_result(state: &State, ix: NodeIx) -> bool {
+/// Whether a node is completed and was of a kind that has something to collect.
+pub(super) fn has_result(state: &State, ix: NodeIx) -> bool {
     let kind = state.graph.node(ix).map(|n| &n.kind);
-    let bears = matches!(kind, Some(Kind::Task(_) | Kind::FanIn(_)));
+    let bears = matches!(kind, Some(Kind::Task(_) | Kind::FanOut(_) | Kind::FanIn(_)));
     bears
         && state
             .nodes
@@ -191,8 +208,13 @@ fn entry(state: &State, ix: NodeIx) -> Map<String, Value> {
     if let Some(count) = state.groups.get(&ix).map(Group::count) {
         entry.insert("count".into(), json!(count));
     }
-    if let Some(origin) = state.created.as_ref().and_then(|c| c.origin.as_ref()) {
-        entry.insert("reused_from".into(), json!(origin.job()));
+    if let Some(reused) = state
+        .groups
+        .get(&ix)
+        .map(|g| &g.reused)
+        .filter(|r| !r.is_empty())
+    {
+        entry.insert("reused".into(), json!(reused));
     }
     entry
 }

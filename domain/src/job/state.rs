@@ -16,7 +16,7 @@ use super::event::{Blob, JobCreated, ReusedChildren, ReusedNode, SkipReason};
 use super::group::Group;
 use super::lanes::Lanes;
 use super::status::{JobStatus, NodeStatus};
-use crate::definition::graph::{Join, Node};
+use crate::definition::graph::Node;
 use crate::definition::{Graph, NodeIx};
 use crate::failure::Failure;
 use crate::id::{JobId, NodeId, RunId};
@@ -92,8 +92,16 @@ pub(super) struct Work {
 /// The countdown of a node's dependencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrivals {
-    unmet: usize,
-    live: usize,
+    /// Predecessors that must all be done, and are not.
+    required: usize,
+    /// Predecessors of `any_of` that are not done.
+    optional: usize,
+    /// One of `any_of` was completed.
+    any_live: bool,
+    /// Some predecessor was completed.
+    live: bool,
+    /// The verdict has been given.
+    judged: bool,
 }
 
 /// What the dependencies say about a node.
@@ -105,26 +113,40 @@ pub(super) enum Verdict {
 
 impl Arrivals {
     fn new(node: &Node) -> Self {
+        let optional = node.any_of.len();
+        let required = node.incoming.len().saturating_sub(optional);
         Self {
-            unmet: node.incoming.len(),
-            live: 0,
+            required,
+            optional,
+            any_live: false,
+            live: false,
+            judged: false,
         }
     }
 
-    /// One predecessor is done; `live` if it was completed and leads here.
+    /// `from` is done; `live` if it was completed and leads here. `None` means: wait, or judged before.
     ///
-    /// This is the only rule of when a node may run: when all are done and one of them was
-    /// completed, or for `any_of` as soon as one is completed. A node without a live predecessor
-    /// will never run.
-    pub(super) fn arrive(&mut self, join: Join, live: bool) -> Option<Verdict> {
-        self.unmet = self.unmet.saturating_sub(1);
-        self.live += usize::from(live);
-        match join {
-            Join::Any if live && self.live == 1 => Some(Verdict::Run),
-            Join::All if self.unmet == 0 && self.live > 0 => Some(Verdict::Run),
-            Join::All | Join::Any if self.unmet == 0 && self.live == 0 => Some(Verdict::Skip),
-            Join::All | Join::Any => None,
+    /// This is the only rule of when a node may run: when all predecessors are done, where for
+    /// `any_of` one that is completed is enough, and when at least one of them was completed. A node
+    /// without a live predecessor will never run.
+    pub(super) fn arrive(&mut self, node: &Node, from: NodeIx, live: bool) -> Option<Verdict> {
+        if node.any_of.binary_search(&from).is_ok() {
+            self.optional = self.optional.saturating_sub(1);
+            self.any_live |= live;
+        } else {
+            self.required = self.required.saturating_sub(1);
         }
+        self.live |= live;
+        let done = self.required == 0 && (self.any_live || self.optional == 0);
+        if !done || self.judged {
+            return None;
+        }
+        self.judged = true;
+        Some(if self.live {
+            Verdict::Run
+        } else {
+            Verdict::Skip
+        })
     }
 }
 

@@ -22,10 +22,16 @@ pub(super) fn decide(state: &State, ctx: &Context) -> Vec<Event> {
     let in_grace = ctx.now < state.grace_until;
     let mut retries = Vec::new();
     let mut events = Vec::new();
+    let is_retry = |slot: &Slot| {
+        state
+            .work(*slot)
+            .is_some_and(|w| w.status == NodeStatus::Failed)
+    };
     let due = state
         .timers
         .iter()
         .take_while(|(due_ms, _)| *due_ms <= now_ms)
+        .filter(|(_, slot)| !in_grace || is_retry(slot))
         .take(TIMERS_MAX);
     for (_, slot) in due {
         let Some(work) = state.work(*slot) else {
@@ -45,9 +51,6 @@ pub(super) fn decide(state: &State, ctx: &Context) -> Vec<Event> {
                 continue;
             }
         };
-        if in_grace {
-            continue;
-        }
         let failure = Failure::new(FailureClass::Timeout, code, what);
         let mut more = failed(state, *slot, work.run, failure, ctx);
         let ends = more.iter().any(|e| matches!(e, Event::JobFailed { .. }));

@@ -323,3 +323,69 @@ fn a_thousand_items_are_one_event_and_no_child_is_expanded_twice() {
         Ok(crate::outcome::Decision::Accepted(vec![]))
     );
 }
+
+#[test]
+fn outputs_of_many_nodes_are_joined_inline_only_while_they_are_small() {
+    let big = json!({"blob": "x".repeat(40_000)});
+    let nodes = json!({
+        "START": {"type": "start", "next": ["a", "b"]},
+        "a": {"type": "task", "handler": "work", "next": ["j1", "j2"]},
+        "b": {"type": "task", "handler": "work", "next": ["j1", "j2"]},
+        "j1": {"type": "fan_in", "next": ["k1", "k2"]}, "j2": {"type": "fan_in", "next": ["k1", "k2"]},
+        "k1": {"type": "fan_in", "next": "END"}, "k2": {"type": "fan_in", "next": "END"}, "END": {"type": "end"}});
+    let mut rig = Rig::new(graph(nodes));
+    rig.dispatch();
+    rig.report("a", completed(big.clone())).expect("completed");
+    rig.report("b", completed(big)).expect("completed");
+    assert_eq!(rig.output("j1")["results"], json!(null));
+    assert_eq!(rig.output("j1")["manifest"]["children_of"][1]["node"], "b");
+    assert_eq!(rig.output("k1")["count"], 2);
+    assert!(crate::json::size_bytes(&rig.output("k2")) < 64 * 1024);
+}
+
+#[test]
+fn a_fan_in_behind_any_of_joins_only_what_is_done() {
+    let nodes = json!({
+        "START": {"type": "start", "next": ["x", "b"]},
+        "x": {"type": "fan_out", "source": 4, "task": {"handler": "work"}},
+        "b": {"type": "task", "handler": "work"},
+        "j": {"type": "fan_in", "depends_on": {"any_of": ["x", "b"]}, "next": "END"}, "END": {"type": "end"}});
+    let mut rig = Rig::new(graph(nodes));
+    rig.dispatch();
+    rig.report("x__0", completed(json!({"v": "x0"})))
+        .expect("completed");
+    rig.report("b", completed(json!({"v": "b"})))
+        .expect("completed");
+    assert_eq!(
+        rig.output("j"),
+        json!({"results": [{"v": "b"}], "count": 1, "manifest": null})
+    );
+}
+
+#[test]
+fn a_stage_may_work_on_more_results_than_are_passed_inline_elsewhere() {
+    let nodes = json!({
+        "START": {"type": "start", "next": "one"},
+        "one": {"type": "fan_out", "source": 100, "task": {"handler": "work"}, "next": "two"},
+        "two": {"type": "fan_out", "source": "{{ previous_results }}", "next": "END",
+                "task": {"handler": "work", "params": {"v": "{{ item.n }}"}}},
+        "END": {"type": "end"}});
+    let mut rig = Rig::new(graph(nodes));
+    rig.dispatch();
+    for child in 0..100 {
+        let output = json!({"n": child, "blob": "x".repeat(1_000)});
+        let _ = rig.report_unchecked(&format!("one__{child}"), completed(output));
+    }
+    assert_eq!(rig.status("two__99"), NodeStatus::Ready);
+}
+
+#[test]
+fn values_nested_too_deeply_are_refused_before_they_cannot_be_read_back() {
+    let deep = (0..80).fold(json!(1), |inner, _| json!([inner]));
+    let mut rig = fan(json!(1), json!({}), json!({}));
+    rig.dispatch();
+    rig.report("out__0", completed(json!({"v": deep})))
+        .expect("accepted as a failure");
+    let (_, failure) = rig.state.failure().expect("failed");
+    assert_eq!(failure.code, "output_too_deep");
+}

@@ -17,8 +17,8 @@ use crate::job::{
 fn retry_with(rig: &Rig, plan: Plan, inputs: Value) -> Rig {
     let graph = Arc::clone(rig.state.graph());
     let mut job = job_created(&graph, inputs);
-    job.request_id = RequestId::from_key("org", "retry");
-    job.origin = Some(Origin::RetryOf(job.job_id));
+    job.request_id = RequestId::from_key("org", &format!("retry of {}", rig.state.job_id()));
+    job.origin = Some(Origin::RetryOf(rig.state.job_id()));
     job.job_id = JobId::of_request(job.request_id);
     let mut fresh = Rig {
         state: State::new(graph),
@@ -82,7 +82,12 @@ fn a_retry_takes_over_the_completed_children_of_a_fan_out() {
     rig.report("out__2", Outcome::Failed(failure(FailureClass::Permanent)))
         .expect("failed");
     let plan = plan_retry(&rig.state).expect("a plan");
-    assert_eq!(plan.children[0].ranges, [(0, 1), (3, 3)]);
+    let ranges: Vec<_> = plan.children[0]
+        .ranges
+        .iter()
+        .map(|r| (r.first, r.last))
+        .collect();
+    assert_eq!(ranges, [(0, 1), (3, 3)]);
     let mut retry = retry_with(&rig, plan, json!({}));
     let ids: Vec<_> = retry
         .dispatch()
@@ -267,5 +272,95 @@ fn a_node_that_why_says_only_the_window_holds_back_is_dispatched_by_a_wider_wind
         rig.state
             .nodes()
             .all(|n| !matches!(why(&rig.state, &n.id), Some(Why::WaitsForWindow { .. })))
+    );
+}
+
+#[test]
+fn a_retry_of_a_retry_of_a_large_fan_out_keeps_sums_ends_handoffs_and_who_ran_what() {
+    let nodes = json!({
+        "START": {"type": "start", "next": "out"},
+        "out": {"type": "fan_out", "source": 4, "task": {"handler": "work"}, "next": ["total", "first", "all", "two"]},
+        "total": {"type": "fan_in", "aggregation": "sum", "field": "n", "next": "last"},
+        "first": {"type": "fan_in", "aggregation": "first", "field": "n", "next": "last"},
+        "all": {"type": "fan_in", "next": "last"},
+        "two": {"type": "fan_out", "source": 4, "next": "last",
+                "task": {"handler": "work", "params": {"got": "{{ next_stage_params.k }}"}}},
+        "last": {"type": "task", "handler": "careful", "next": "END"}, "END": {"type": "end"}});
+    let big = "x".repeat(30_000);
+    let output = |n: u32| json!({"n": n + 1, "blob": big, "next_stage_params": {"k": n * 7}});
+    let mut rig = Rig::new(graph(nodes));
+    rig.dispatch();
+    for child in [2, 0, 3] {
+        rig.report(&format!("out__{child}"), completed(output(child)))
+            .expect("completed");
+    }
+    rig.report("out__1", Outcome::Failed(failure(FailureClass::Permanent)))
+        .expect("failed");
+    let plan = plan_retry(&rig.state).expect("a plan");
+    let mut second = retry_with(&rig, plan, json!({}));
+    second.dispatch();
+    second
+        .report("out__1", completed(output(1)))
+        .expect("completed");
+    second.accept(Command::Cancel {
+        reason: String::new(),
+    });
+    let plan = plan_retry(&second.state).expect("a plan");
+    let mut third = retry_with(&second, plan, json!({}));
+    assert_eq!(third.output("total"), json!({"total": 10, "count": 4}));
+    assert_eq!(third.output("first"), json!({"result": 1, "count": 4}));
+    let reused = &third.output("all")["manifest"]["children_of"][0]["reused"];
+    let jobs: Vec<_> = reused
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|r| r["job_id"].clone())
+        .collect();
+    assert_eq!(
+        jobs,
+        [
+            json!(rig.state.job_id()),
+            json!(second.state.job_id()),
+            json!(rig.state.job_id())
+        ]
+    );
+    let params: Vec<_> = third
+        .dispatch()
+        .into_iter()
+        .filter_map(|e| match e {
+            Event::NodeDispatched(d) => Some(d.params["got"].clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(params, [json!(0), json!(7), json!(14), json!(21)]);
+}
+
+#[test]
+fn other_items_and_an_empty_fan_out_are_judged_right() {
+    let nodes = json!({
+        "START": {"type": "start", "next": "empty"},
+        "empty": {"type": "fan_out", "source": [], "task": {"handler": "work"}, "next": "a"},
+        "a": {"type": "task", "handler": "careful", "next": "out"},
+        "out": {"type": "fan_out", "source": "{{ inputs.items }}", "task": {"handler": "work"}, "next": "b"},
+        "b": {"type": "task", "handler": "careful", "next": "END"}, "END": {"type": "end"}});
+    let mut rig = Rig::with_inputs(graph(nodes), json!({"items": ["x"]}));
+    rig.complete("a", json!({}));
+    rig.dispatch();
+    rig.report("out__0", completed(json!({})))
+        .expect("completed");
+    rig.fail("b", FailureClass::Permanent);
+    let plan = plan_retry(&rig.state).expect("a plan");
+    assert_eq!(
+        plan.rerun,
+        ["b".into()],
+        "an empty fan-out has nothing to run again"
+    );
+    let same = retry_with(&rig, plan.clone(), json!({"items": ["x"]}));
+    assert_eq!(same.status("out"), NodeStatus::Completed);
+    let other = retry_with(&rig, plan, json!({"items": ["y"]}));
+    assert_eq!(
+        other.status("out__0"),
+        NodeStatus::Ready,
+        "another item is other work"
     );
 }

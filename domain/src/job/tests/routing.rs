@@ -331,3 +331,75 @@ fn templates_see_env_upstream_and_the_job() {
         matches!(&events[0], Event::NodeDispatched(d) if d.params == json!({"env": "north", "up": 3, "job": 1}))
     );
 }
+
+#[test]
+fn any_of_is_about_the_nodes_it_lists_and_next_is_always_waited_for() {
+    let nodes = json!({
+        "START": {"type": "start", "next": ["x", "a", "b"]},
+        "x": task("c"),
+        "a": {"type": "task", "handler": "careful"}, "b": {"type": "task", "handler": "careful"},
+        "c": {"type": "task", "handler": "careful", "depends_on": {"any_of": ["a", "b"]}, "next": "END"},
+        "END": {"type": "end"}});
+    let mut rig = Rig::new(graph(nodes.clone()));
+    rig.complete("x", json!({}));
+    assert_eq!(
+        rig.status("c"),
+        NodeStatus::Pending,
+        "none of a and b is done"
+    );
+    rig.start("b");
+    rig.report("b", super::rig::completed(json!({})))
+        .expect("completed");
+    assert_eq!(rig.status("c"), NodeStatus::Ready);
+    let mut rig = Rig::new(graph(nodes));
+    rig.complete("a", json!({}));
+    assert_eq!(rig.status("c"), NodeStatus::Pending, "x leads here");
+}
+
+#[test]
+fn what_depends_on_a_conditional_without_being_in_a_branch_runs_after_it() {
+    let nodes = json!({
+        "START": {"type": "start", "next": "route"},
+        "route": {"type": "conditional", "branches": [
+            {"when": "inputs.f", "next": "a"}, {"default": true, "next": "b"}]},
+        "a": task("END"), "b": task("END"),
+        "audit": {"type": "task", "handler": "careful", "depends_on": "route", "next": "END"},
+        "END": {"type": "end"}});
+    for f in [true, false] {
+        let rig = Rig::with_inputs(graph(nodes.clone()), json!({"f": f}));
+        assert_eq!(rig.status("audit"), NodeStatus::Ready);
+        assert_eq!(rig.status(if f { "b" } else { "a" }), NodeStatus::Skipped);
+    }
+}
+
+#[test]
+fn a_handler_that_is_gone_fails_its_task_and_the_job_can_still_be_read() {
+    let nodes = json!({"START": {"type": "start", "next": "a"}, "END": {"type": "end"},
+        "a": {"type": "task", "handler": "retired", "next": "END"}});
+    let mut rig = Rig::new(graph(nodes));
+    rig.dispatch();
+    let (_, failure) = rig.state.failure().expect("failed");
+    assert_eq!(failure.code, "unknown_handler");
+}
+
+#[test]
+fn a_wide_job_without_a_result_template_still_completes() {
+    let mut nodes = serde_json::Map::new();
+    let names: Vec<_> = (0..900).map(|i| format!("t{i}")).collect();
+    nodes.insert("START".into(), json!({"type": "start", "next": names}));
+    for name in &names {
+        nodes.insert(
+            name.clone(),
+            json!({"type": "task", "handler": "work", "next": "END"}),
+        );
+    }
+    nodes.insert("END".into(), json!({"type": "end"}));
+    let mut rig = Rig::new(graph(Value::Object(nodes)));
+    rig.dispatch();
+    for name in &names {
+        let big = json!({"v": "x".repeat(300)});
+        let _ = rig.report_unchecked(name, super::rig::completed(big));
+    }
+    assert_eq!(rig.job(), JobStatus::Completed);
+    assert!(rig.state.result().expect("a result")["_omitted"].as_u64() > Some(0));
+}
