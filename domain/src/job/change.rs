@@ -357,7 +357,13 @@ impl State {
     }
 
     pub(super) fn fail(&mut self, slot: Slot, event: &NodeFailed) {
-        self.withdraw(slot);
+        // Only what could not be sent still stands in its lane.
+        if self
+            .work(slot)
+            .is_some_and(|w| w.status == NodeStatus::Ready)
+        {
+            self.withdraw(slot);
+        }
         self.set_status(slot, NodeStatus::Failed);
         if let Some(work) = self.work_mut(slot) {
             work.failure = Some(Box::new(event.failure.clone()));

@@ -2,26 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::aggregate::aggregate;
 use super::command::Context;
-use super::decide::{EVENT_BYTES_MAX, end_events, failed};
+use super::decide::{EVENT_BYTES_MAX, failed};
 use super::event::{Event, Items, SkipReason};
 use super::group::RESULT_ITEMS_BYTES_MAX;
+use super::result::complete;
 use super::scope::JobScope;
 use super::state::{Arrivals, Slot, State, Verdict};
 use super::status::NodeStatus;
 use crate::definition::NodeIx;
-use crate::definition::graph::{BranchTest, ConditionalSpec, FanInSpec, FanOutSpec, Kind, Node};
+use crate::definition::graph::{BranchTest, ConditionalSpec, FanInSpec, FanOutSpec, Kind};
 use crate::definition::model::OnEmpty;
 use crate::expr::{Budget, EvalError, Template, evaluate, truthy};
 use crate::failure::{Failure, FailureClass};
 use crate::id::NodeId;
 use crate::json::{EVENT_DEPTH_MAX, clean, is_deeper_than, size_bytes};
-
-/// Largest job result.
-const RESULT_BYTES_MAX: usize = 256 * 1024;
 
 /// The next step of the engine: at most three events, none when it is settled.
 pub(super) fn decide(state: &State, ctx: &Context) -> Vec<Event> {
@@ -289,14 +287,22 @@ fn items(state: &State, ix: NodeIx, source: &Template, max: u32) -> Result<Items
             }
             Items::List(list)
         }
+        Value::Number(ref n) if n.as_u64().is_some_and(|n| n > u64::from(max)) => {
+            let message = format!("{n} items, but at most {max} are allowed");
+            return Err(bad(FailureClass::Permanent, "too_many_items", &message));
+        }
         Value::Number(ref n) if n.is_u64() => Items::Count(
             n.as_u64()
                 .and_then(|n| u32::try_from(n).ok())
-                .unwrap_or(u32::MAX),
+                .unwrap_or_default(),
         ),
+        Value::Number(n) => {
+            let message = format!("`source` must be a list or a whole number from 0 on, not {n}");
+            return Err(bad(FailureClass::Contract, "source_not_a_list", &message));
+        }
         other => {
             let message = format!(
-                "`source` must be a list or a number from 0 on, not {}",
+                "`source` must be a list or a whole number from 0 on, not {}",
                 crate::expr::kind(&other)
             );
             return Err(bad(FailureClass::Contract, "source_not_a_list", &message));
@@ -307,89 +313,4 @@ fn items(state: &State, ix: NodeIx, source: &Template, max: u32) -> Result<Items
         return Err(bad(FailureClass::Permanent, "too_many_items", &message));
     }
     Ok(items)
-}
-
-/// All nodes are terminal and none has failed.
-fn complete(state: &State, ctx: &Context) -> Vec<Event> {
-    match result(state, ctx) {
-        Ok(result) => end_events(state, Event::JobCompleted { result }),
-        Err(failure) => end_events(
-            state,
-            Event::JobFailed {
-                node: None,
-                failure,
-            },
-        ),
-    }
-}
-
-/// What the job answers, with its provenance.
-fn result(state: &State, ctx: &Context) -> Result<Value, Failure> {
-    let contract = |code, message: &str| Failure::new(FailureClass::Contract, code, message);
-    let value = match &state.graph.result {
-        Some(template) => {
-            let scope = JobScope::of_job(state);
-            template
-                .render(&scope, &mut Budget::default())
-                .map_err(|error| {
-                    let message = format!("the `result` of the workflow cannot be made: {error}");
-                    contract("template_error", &message)
-                })?
-        }
-        None => Value::Object(last_outputs(state)),
-    };
-    let mut map = match value {
-        Value::Object(map) => map,
-        other => Map::from_iter([("result".to_owned(), other)]),
-    };
-    if map
-        .values()
-        .any(|value| is_deeper_than(value, EVENT_DEPTH_MAX))
-    {
-        return Err(contract("too_deep", "the result is nested too deeply"));
-    }
-    if size_bytes(&map) > RESULT_BYTES_MAX {
-        return Err(contract(
-            "result_too_large",
-            "the result has more than 256 KB",
-        ));
-    }
-    map.insert("_provenance".to_owned(), provenance(state, ctx));
-    Ok(clean(Value::Object(map)))
-}
-
-fn provenance(state: &State, ctx: &Context) -> Value {
-    let workflow = &state.graph.workflow;
-    json!({
-        "workflow_id": workflow.id,
-        "workflow_version": workflow.version,
-        "workflow_hash": workflow.hash,
-        "job_id": state.job_id(),
-        "completed_at": ctx.now,
-    })
-}
-
-/// The outputs of the nodes right before the ends, as many as fit.
-fn last_outputs(state: &State) -> Map<String, Value> {
-    let ends = state.graph.nodes.iter().filter(|n| n.kind == Kind::End);
-    let mut outputs = Map::new();
-    let (mut bytes, mut omitted) = (0, 0);
-    for ix in ends.flat_map(|end: &Node| end.incoming.iter()) {
-        let (Some(node), Some(node_state)) = (state.graph.node(*ix), state.nodes.get(*ix)) else {
-            continue;
-        };
-        let Some(output) = &node_state.output else {
-            continue;
-        };
-        bytes += size_bytes(output) + node.name.len() + 8;
-        if bytes > RESULT_BYTES_MAX / 2 || is_deeper_than(output, EVENT_DEPTH_MAX) {
-            omitted += 1;
-        } else {
-            outputs.insert(node.name.to_string(), output.clone());
-        }
-    }
-    if omitted > 0 {
-        outputs.insert("_omitted".to_owned(), json!(omitted));
-    }
-    outputs
 }

@@ -20,6 +20,7 @@ mod group;
 mod lanes;
 mod rejection;
 mod report;
+mod result;
 mod retry;
 mod reuse;
 mod scope;
