@@ -58,7 +58,7 @@ pub(crate) fn run(args: &SimulateArgs, console: &mut Console<'_>) -> anyhow::Res
     }
     Ok(match run.state.status() {
         JobStatus::Completed => Exit::Ok,
-        _ => Exit::JobFailed,
+        _ => Exit::Failed,
     })
 }
 

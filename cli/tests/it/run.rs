@@ -1,6 +1,7 @@
 //! Runs a command line inside the test and keeps what it printed.
 
 use std::ffi::OsString;
+use std::io::{BufWriter, ErrorKind, Write};
 
 use cli::exit::Exit;
 use cli::output::{Console, Look};
@@ -34,6 +35,29 @@ pub(crate) fn strata_with_stdin(line: &[&str], stdin: &str) -> Ran {
         exit,
         out: text(out),
         err: text(err),
+    }
+}
+
+/// Runs a command line whose stdout fails in this way; the answer is the exit code and stderr.
+pub(crate) fn strata_without_stdout(line: &[&str], why: ErrorKind) -> (Exit, String) {
+    let (mut input, mut err) = (std::io::empty(), Vec::new());
+    // Like that of the program: what is lost may show up only when it is flushed.
+    let mut out = BufWriter::new(Broken(why));
+    let args = std::iter::once("strata").chain(line.iter().copied());
+    let mut console = Console::new(&mut input, &mut out, &mut err, Look::plain());
+    let exit = cli::run(args.map(OsString::from), &mut console);
+    (exit, String::from_utf8(err).expect("output is text"))
+}
+
+struct Broken(ErrorKind);
+
+impl Write for Broken {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(self.0.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
