@@ -1,7 +1,7 @@
 //! Runs a command line inside the test and keeps what it printed.
 
 use std::ffi::OsString;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, Read, Write};
 
 use cli::exit::Exit;
 use cli::output::{Console, Look};
@@ -26,9 +26,13 @@ pub(crate) fn strata(line: &[&str]) -> Ran {
 }
 
 pub(crate) fn strata_with_stdin(line: &[&str], stdin: &str) -> Ran {
-    let (mut input, mut out, mut err) = (stdin.as_bytes(), Vec::new(), Vec::new());
+    strata_with_input(line, &mut stdin.as_bytes())
+}
+
+pub(crate) fn strata_with_input(line: &[&str], input: &mut dyn Read) -> Ran {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
     let args = std::iter::once("strata").chain(line.iter().copied());
-    let mut console = Console::new(&mut input, &mut out, &mut err, Look::plain());
+    let mut console = Console::new(input, &mut out, &mut err, Look::plain());
     let exit = cli::run(args.map(OsString::from), &mut console);
     let text = |bytes| String::from_utf8(bytes).expect("output is text");
     Ran {
