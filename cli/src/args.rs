@@ -15,7 +15,7 @@ Examples:
   strata workflow validate my_workflow.yaml
   strata workflow simulate my_workflow.yaml --input name=Ada
 
-Exit codes: 0 ok, 1 job failed, 2 usage or invalid file, 4 not found.
+Exit codes: 0 ok, 1 job failed or output not written, 2 usage or invalid file, 4 not found.
 Data goes to stdout, everything else to stderr.")]
 pub(crate) struct Cli {
     #[command(subcommand)]

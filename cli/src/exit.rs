@@ -7,7 +7,8 @@ use std::process::ExitCode;
 #[repr(u8)]
 pub enum Exit {
     Ok = 0,
-    JobFailed = 1,
+    /// The job failed, or the output could not be written.
+    Failed = 1,
     /// Wrong usage, or a file that is not valid.
     Usage = 2,
     /// A proof does not hold, or a replay diverged.
@@ -41,6 +42,16 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
+    /// What was asked for is right, and could not be done.
+    pub(crate) fn failed(message: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
+        let stop = Self {
+            exit: Exit::Failed,
+            message: message.into(),
+            next: next.into(),
+        };
+        stop.into()
+    }
+
     /// Wrong usage or an invalid file.
     pub(crate) fn usage(message: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
         let stop = Self {

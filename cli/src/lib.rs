@@ -25,13 +25,16 @@ use output::{Console, Paint};
 
 /// Runs one command line and says how it ended.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> Exit {
-    let exit = match Cli::try_parse_from(args) {
-        Ok(cli) => execute(cli.command, console).unwrap_or_else(|error| report(&error, console)),
-        Err(error) => show_usage(&error, console),
+    let ended = match Cli::try_parse_from(args) {
+        Ok(cli) => execute(cli.command, console),
+        Err(error) => Ok(show_usage(&error, console)),
     };
-    // Nobody is left to be told if this fails.
-    let _ = console.flush();
-    exit
+    // First: whatever else the command said, it did not hand over what was asked for.
+    if let Some(lost) = console.finish() {
+        let message = format!("cannot write the output: {lost}");
+        return report(&Stop::failed(message, ""), console);
+    }
+    ended.unwrap_or_else(|error| report(&error, console))
 }
 
 fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> {
@@ -69,7 +72,7 @@ fn report(error: &anyhow::Error, console: &mut Console<'_>) -> Exit {
     if !next.is_empty() {
         text.push_str(&format!("\ntry: {next}"));
     }
-    // A broken stderr leaves only the exit code.
+    // Only data can be lost here, and there is none any more.
     let _ = console.talk(&text);
     stop.map_or(Exit::Usage, |stop| stop.exit)
 }
@@ -82,7 +85,7 @@ fn show_usage(error: &clap::Error, console: &mut Console<'_>) -> Exit {
     } else {
         styled.to_string()
     };
-    // As above.
+    // Asked for by the caller, when all is written.
     let _ = if error.use_stderr() {
         console.talk(&text)
     } else {

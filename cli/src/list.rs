@@ -46,9 +46,14 @@ fn sources(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<Vec<Lis
         return Ok(shipped.collect());
     };
     let shown = dir.display();
-    if !dir.is_dir() {
-        let message = format!("`{shown}` is not a folder");
+    if !dir.exists() {
+        let message = format!("the folder `{shown}` does not exist");
         return Err(Stop::not_found(message, "strata workflow list"));
+    }
+    if !dir.is_dir() {
+        let message = format!("`{shown}` is a file; the list is of a folder");
+        let next = format!("strata workflow validate {shown}");
+        return Err(Stop::usage(message, next));
     }
     let mut sources = Vec::new();
     for file in source::files_of(dir)? {

@@ -2,7 +2,8 @@
 //!
 //! Commands write to a [`Console`], so that tests can capture what a person would see. A reader that
 //! goes away (`strata ... | head`) is not an error: the rest is written to nobody, and the exit code
-//! stays that of the command.
+//! stays that of the command. Data that cannot be written for another reason, such as a full disk, is
+//! one; talk that cannot be written leaves only the exit code.
 
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 
@@ -10,6 +11,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 /// Width of everything when there is no terminal to ask.
 const WIDTH: usize = 80;
+const NARROWEST: usize = 40;
+const WIDEST: usize = 200;
 
 /// How the output should look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub struct Console<'a> {
 struct Sink<'a> {
     to: &'a mut dyn Write,
     gone: bool,
+    /// Why something could not be written, unless its reader went away.
+    lost: Option<io::Error>,
 }
 
 /// A colour that supports a word; nothing is said by colour alone.
@@ -60,12 +65,9 @@ impl Look {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let tty = io::stdout().is_terminal();
         let columns = std::env::var("COLUMNS").ok();
-        let width = columns.and_then(|text| text.parse().ok()).or_else(|| {
-            let width = Table::new().width().filter(|_| tty)?;
-            Some(usize::from(width))
-        });
+        let terminal = Table::new().width().filter(|_| tty);
         Self {
-            width: width.unwrap_or(WIDTH).max(40),
+            width: width(columns.as_deref(), terminal),
             colour: tty && !set("NO_COLOR"),
             wrap: tty,
         }
@@ -115,7 +117,11 @@ impl<'a> Console<'a> {
         err: &'a mut dyn Write,
         look: Look,
     ) -> Self {
-        let sink = |to| Sink { to, gone: false };
+        let sink = |to| Sink {
+            to,
+            gone: false,
+            lost: None,
+        };
         Self {
             input,
             out: sink(out),
@@ -132,14 +138,19 @@ impl<'a> Console<'a> {
     /// Writes words about the data to stderr, with a line end.
     pub(crate) fn talk(&mut self, text: &str) -> io::Result<()> {
         // In the order in which they were said, also when both go to one terminal.
-        self.out.flush()?;
-        self.err.line(text)
+        let data = self.out.flush();
+        // Nobody is left to be told if this fails.
+        let _ = self.err.line(text);
+        data
     }
 
-    /// Hands everything on to its readers.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()?;
-        self.err.flush()
+    /// Hands everything on to its readers; the answer is why data was lost, if any was.
+    pub(crate) fn finish(&mut self) -> Option<io::Error> {
+        // Kept by the sink.
+        let _ = self.out.flush();
+        // As above.
+        let _ = self.err.flush();
+        self.out.lost.take()
     }
 }
 
@@ -165,9 +176,22 @@ impl Sink<'_> {
                 self.gone = true;
                 Ok(())
             }
-            other => other,
+            Err(error) => {
+                let kind = error.kind();
+                self.gone = true;
+                self.lost = Some(error);
+                Err(kind.into())
+            }
+            Ok(()) => Ok(()),
         }
     }
+}
+
+/// Columns of tables and charts: as asked for, or those of the terminal, within reason.
+fn width(columns: Option<&str>, terminal: Option<u16>) -> usize {
+    let asked = columns.and_then(|text| text.parse().ok());
+    let width = asked.or_else(|| terminal.map(usize::from));
+    width.unwrap_or(WIDTH).clamp(NARROWEST, WIDEST)
 }
 
 /// A table as text, without the spaces that fill its last column.
@@ -199,6 +223,23 @@ mod tests {
         assert!(console.data("two").is_ok());
         assert!(console.talk("three").is_ok());
         assert_eq!(err, b"three\n");
+    }
+
+    #[test]
+    fn the_width_stays_within_reason() {
+        let cases = [
+            (None, None, 80),
+            (None, Some(120), 120),
+            (Some("100"), Some(120), 100),
+            (Some("wide"), None, 80),
+            (Some("1"), None, 40),
+            (Some("4000000000"), None, 200),
+            (None, Some(u16::MAX), 200),
+        ];
+        for (columns, terminal, expected) in cases {
+            let found = width(columns, terminal);
+            assert_eq!(found, expected, "{columns:?} {terminal:?}");
+        }
     }
 
     #[test]

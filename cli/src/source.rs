@@ -1,13 +1,14 @@
 //! From a file to a definition that can run: the only place that reads and checks workflow files.
 
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use domain::definition::model::Workflow;
 pub(crate) use domain::definition::{Code, Diagnostic, error_page};
 use domain::definition::{
-    Graph, InputProblem, compile, content_hash, json_schema, load, resolve_inputs,
+    Graph, InputProblem, TEXT_BYTES_MAX, compile, content_hash, json_schema, load, resolve_inputs,
 };
 use domain::handler::Catalog;
 pub(crate) use domain::suggest::did_you_mean;
@@ -32,22 +33,37 @@ pub(crate) struct Source {
 }
 
 /// Reads a file, or stdin for `-`.
-pub(crate) fn read(path: &Path, console: &mut Console<'_>) -> std::io::Result<Source> {
+pub(crate) fn read(path: &Path, console: &mut Console<'_>) -> io::Result<Source> {
     if path == Path::new("-") {
-        let mut text = Vec::new();
-        console.input.read_to_end(&mut text)?;
         let name = "<stdin>".to_owned();
+        let text = limited(&mut *console.input)?;
         return Ok(Source { name, text });
     }
     let name = path.display().to_string();
-    Ok(Source {
-        name,
-        text: std::fs::read(path)?,
-    })
+    let text = limited(File::open(path)?)?;
+    Ok(Source { name, text })
+}
+
+/// The text, or one byte more of it than is allowed: sources may have no end.
+fn limited(from: impl Read) -> io::Result<Vec<u8>> {
+    let most = u64::try_from(TEXT_BYTES_MAX).unwrap_or(u64::MAX);
+    let mut text = Vec::new();
+    from.take(most.saturating_add(1)).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// Why a file could not be read; what is not there is told apart.
+fn unreadable(path: &Path, error: &io::Error, next: &str) -> anyhow::Error {
+    let message = format!("cannot read `{}`: {error}", path.display());
+    if error.kind() == ErrorKind::NotFound {
+        Stop::not_found(message, next)
+    } else {
+        Stop::usage(message, next)
+    }
 }
 
 /// The files that a path means: itself, or the workflow files of a folder, by name.
-pub(crate) fn files_of(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+pub(crate) fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -88,12 +104,8 @@ pub(crate) fn check(text: &[u8]) -> Result<Definition, Vec<Diagnostic>> {
 /// Reads a definition that a command works on; its problems are printed and end the command.
 pub(crate) fn open(path: &Path, console: &mut Console<'_>) -> anyhow::Result<Definition> {
     let shown = path.display();
-    let source = read(path, console).map_err(|error| {
-        Stop::usage(
-            format!("cannot read `{shown}`: {error}"),
-            "strata workflow list",
-        )
-    })?;
+    let source =
+        read(path, console).map_err(|error| unreadable(path, &error, "strata workflow list"))?;
     check(&source.text).map_err(|problems| {
         let look = console.look;
         let texts = problems
@@ -129,8 +141,15 @@ pub(crate) fn schema() -> Value {
 
 /// A JSON object from a file.
 pub(crate) fn json_object(path: &Path) -> anyhow::Result<Map<String, Value>> {
-    let shown = path.display();
-    let text = std::fs::read(path).with_context(|| format!("cannot read `{shown}`"))?;
-    serde_json::from_slice(&text)
-        .with_context(|| format!("`{shown}` does not hold one JSON object"))
+    let (shown, next) = (path.display(), "strata workflow simulate --help");
+    let text = File::open(path).and_then(limited);
+    let text = text.map_err(|error| unreadable(path, &error, next))?;
+    if text.len() > TEXT_BYTES_MAX {
+        let message = format!("`{shown}` has more than {TEXT_BYTES_MAX} bytes");
+        return Err(Stop::usage(message, next));
+    }
+    serde_json::from_slice(&text).map_err(|error| {
+        let message = format!("`{shown}` does not hold one JSON object: {error}");
+        Stop::usage(message, next)
+    })
 }

@@ -1,5 +1,8 @@
 //! `strata workflow validate`: all problems of all files, like a compiler prints them.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
 use serde_json::json;
 
 use crate::args::{Format, ValidateArgs};
@@ -12,6 +15,8 @@ use crate::source::{self, Diagnostic, Source};
 struct Findings {
     files: usize,
     unreadable: usize,
+    /// Those of the unreadable that are not there at all.
+    missing: usize,
     bad_files: usize,
     problems: Vec<Diagnostic>,
     /// For programs.
@@ -24,21 +29,14 @@ pub(crate) fn run(args: &ValidateArgs, console: &mut Console<'_>) -> anyhow::Res
         match source::files_of(path) {
             Ok(files) if files.is_empty() => {
                 let message = "has no *.yaml and no *.yml file";
-                found.unreadable(&path.display().to_string(), message, args, console)?;
+                found.unreadable(path, message, args, console)?;
             }
             Ok(files) => {
                 for file in files {
                     found.file(&file, args, console)?;
                 }
             }
-            Err(error) => {
-                found.unreadable(
-                    &path.display().to_string(),
-                    &error.to_string(),
-                    args,
-                    console,
-                )?;
-            }
+            Err(error) => found.unreadable(path, &error.to_string(), args, console)?,
         }
     }
     if args.output == Format::Json {
@@ -47,6 +45,8 @@ pub(crate) fn run(args: &ValidateArgs, console: &mut Console<'_>) -> anyhow::Res
     console.talk(&found.summary(console.look))?;
     Ok(if found.is_clean() {
         Exit::Ok
+    } else if found.problems.is_empty() && found.unreadable == found.missing {
+        Exit::NotFound
     } else {
         Exit::Usage
     })
@@ -55,15 +55,17 @@ pub(crate) fn run(args: &ValidateArgs, console: &mut Console<'_>) -> anyhow::Res
 impl Findings {
     fn file(
         &mut self,
-        path: &std::path::Path,
+        path: &Path,
         args: &ValidateArgs,
         console: &mut Console<'_>,
     ) -> anyhow::Result<()> {
         let source = match source::read(path, console) {
             Ok(source) => source,
             Err(error) => {
-                let name = path.display().to_string();
-                return self.unreadable(&name, &error.to_string(), args, console);
+                if error.kind() == ErrorKind::NotFound {
+                    self.missing += 1;
+                }
+                return self.unreadable(path, &error.to_string(), args, console);
             }
         };
         self.files += 1;
@@ -93,12 +95,13 @@ impl Findings {
 
     fn unreadable(
         &mut self,
-        name: &str,
+        path: &Path,
         why: &str,
         args: &ValidateArgs,
         console: &mut Console<'_>,
     ) -> anyhow::Result<()> {
         self.unreadable += 1;
+        let name = path.display().to_string();
         if args.output == Format::Json {
             self.rows.push(json!({
                 "file": name, "line": null, "column": null, "code": null,

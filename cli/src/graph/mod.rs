@@ -11,10 +11,8 @@ mod svg;
 #[cfg(test)]
 mod tests;
 
-use anyhow::Context as _;
-
 use crate::args::{GraphArgs, GraphFormat};
-use crate::exit::Exit;
+use crate::exit::{Exit, Stop};
 use crate::output::Console;
 use crate::source;
 use picture::Picture;
@@ -32,7 +30,8 @@ pub(crate) fn run(args: &GraphArgs, console: &mut Console<'_>) -> anyhow::Result
         None => console.data(&text)?,
         Some(path) => {
             let place = path.display();
-            std::fs::write(path, text).with_context(|| format!("cannot write `{place}`"))?;
+            std::fs::write(path, text)
+                .map_err(|error| Stop::failed(format!("cannot write `{place}`: {error}"), ""))?;
             console.talk(&format!("wrote {place}"))?;
         }
     }

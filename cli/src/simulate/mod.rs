@@ -26,7 +26,11 @@ use timeline::Timeline;
 pub(crate) fn run(args: &SimulateArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
     let definition = source::open(&args.file, console)?;
     let (plan, mut problems) = Plan::read(args, &definition);
-    let inputs = match given_inputs(args, &definition) {
+    let file = match &args.inputs_file {
+        Some(path) => source::json_object(path)?,
+        None => Map::new(),
+    };
+    let inputs = match given_inputs(args, file, &definition) {
         Ok(given) => source::inputs(&definition.workflow, &given),
         Err(problems) => Err(problems),
     };
@@ -58,19 +62,16 @@ pub(crate) fn run(args: &SimulateArgs, console: &mut Console<'_>) -> anyhow::Res
     }
     Ok(match run.state.status() {
         JobStatus::Completed => Exit::Ok,
-        _ => Exit::JobFailed,
+        _ => Exit::Failed,
     })
 }
 
-/// The inputs of the file and of the command line, or what is wrong with their form.
+/// The inputs of the file, and those of the command line above them; or what is wrong with their form.
 fn given_inputs(
     args: &SimulateArgs,
+    mut given: Map<String, Value>,
     definition: &Definition,
 ) -> Result<Map<String, Value>, Vec<String>> {
-    let mut given = match &args.inputs_file {
-        Some(path) => source::json_object(path).map_err(|error| vec![format!("{error:#}")])?,
-        None => Map::new(),
-    };
     let mut problems = Vec::new();
     for text in &args.inputs {
         let Some((name, value)) = text.split_once('=') else {

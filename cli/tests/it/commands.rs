@@ -1,8 +1,10 @@
 //! The small commands: graph, schema, explain, completions, and what is printed about wrong usage.
 
+use std::io::ErrorKind;
+
 use cli::exit::Exit;
 
-use crate::run::{folder, strata, workflow};
+use crate::run::{folder, strata, strata_without_stdout, workflow};
 
 #[test]
 fn a_graph_goes_to_stdout_or_to_a_file() {
@@ -83,7 +85,7 @@ fn help_and_version_are_data_and_wrong_usage_is_not() {
 fn exit_codes_are_those_of_the_design() {
     let codes = [
         (Exit::Ok, 0),
-        (Exit::JobFailed, 1),
+        (Exit::Failed, 1),
         (Exit::Usage, 2),
         (Exit::NotVerified, 3),
         (Exit::NotFound, 4),
@@ -93,5 +95,29 @@ fn exit_codes_are_those_of_the_design() {
     ];
     for (exit, code) in codes {
         assert_eq!(exit.code(), code);
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure_unless_its_reader_went_away() {
+    let hello = workflow("hello_world");
+    let lines: [&[&str]; 8] = [
+        &["workflow", "list"],
+        &["workflow", "simulate", &hello, "--input", "name=Ada"],
+        &["workflow", "graph", &hello],
+        &["workflow", "schema"],
+        &["explain", "WF0025"],
+        &["completions", "bash"],
+        &["--help"],
+        &["--version"],
+    ];
+    for line in lines {
+        let (exit, err) = strata_without_stdout(line, ErrorKind::StorageFull);
+        assert_eq!(exit, Exit::Failed, "{line:?}");
+        let expected = "error: cannot write the output: no storage space\n";
+        assert!(err.ends_with(expected), "{line:?}: {err}");
+        assert_eq!(err.matches("error:").count(), 1, "{line:?}: {err}");
+        let (exit, err) = strata_without_stdout(line, ErrorKind::BrokenPipe);
+        assert_eq!((exit, err.as_str()), (Exit::Ok, ""), "{line:?}");
     }
 }

@@ -96,10 +96,7 @@ fn too_slow_is_a_timeout_at_the_limit() {
         "validate.file_size_mb=20",
     ];
     let (exit, report) = json_of("raster_processing", &options);
-    assert_eq!(
-        (exit, &report["status"]),
-        (Exit::JobFailed, &json!("FAILED"))
-    );
+    assert_eq!((exit, &report["status"]), (Exit::Failed, &json!("FAILED")));
     let slow = node(&report, "process_fa");
     assert_eq!(
         (&slow["status"], &slow["attempts"]),
@@ -129,14 +126,11 @@ fn classes_and_fail_fast_decide_about_retries() {
         let (exit, report) = json_of("raster_processing", options);
         (exit, node(&report, "validate")["attempts"].clone())
     };
-    assert_eq!(
-        attempts(&["--fail", "validate"]),
-        (Exit::JobFailed, json!(3))
-    );
+    assert_eq!(attempts(&["--fail", "validate"]), (Exit::Failed, json!(3)));
     let permanent = ["--fail", "validate:1", "--fail-class", "permanent"];
-    assert_eq!(attempts(&permanent), (Exit::JobFailed, json!(1)));
+    assert_eq!(attempts(&permanent), (Exit::Failed, json!(1)));
     let fast = ["--fail", "validate:1", "--fail-fast"];
-    assert_eq!(attempts(&fast), (Exit::JobFailed, json!(1)));
+    assert_eq!(attempts(&fast), (Exit::Failed, json!(1)));
     let timeout = ["--fail", "validate:1", "--fail-class", "timeout"];
     assert_eq!(attempts(&timeout), (Exit::Ok, json!(2)));
 }

@@ -1,8 +1,10 @@
 //! `strata workflow validate` and `list`.
 
+use std::path::Path;
+
 use cli::exit::Exit;
 
-use crate::run::{folder, strata, strata_with_stdin, workflow};
+use crate::run::{folder, strata, strata_with_input, strata_with_stdin, workflow};
 
 const BROKEN: &str = "\
 workflow_id: broken
@@ -85,9 +87,50 @@ fn a_folder_means_its_yaml_files_and_valid_ones_are_silent() {
 #[test]
 fn unreadable_files_do_not_hide_the_others() {
     let ran = strata(&["workflow", "validate", "no/such.yaml", &workflow("echo")]);
-    assert_eq!(ran.exit, Exit::Usage);
+    assert_eq!(ran.exit, Exit::NotFound);
     assert!(ran.err.starts_with("error: no/such.yaml: "), "{}", ran.err);
     assert!(ran.err.contains("1 unreadable"), "{}", ran.err);
+    let empty = folder("no_files").display().to_string();
+    let ran = strata(&["workflow", "validate", "no/such.yaml", &empty]);
+    assert_eq!(ran.exit, Exit::Usage);
+    let line = ["workflow", "validate", "no/such.yaml", "-"];
+    assert_eq!(strata_with_stdin(&line, BROKEN).exit, Exit::Usage);
+}
+
+#[test]
+fn a_text_without_end_is_too_long_at_once() {
+    for line in [["workflow", "validate"], ["workflow", "graph"]] {
+        let ran = strata_with_input(&[line[0], line[1], "-"], &mut std::io::repeat(0));
+        assert_eq!(ran.exit, Exit::Usage);
+        let said = ran.out + &ran.err;
+        assert!(said.contains("<stdin>:1:1: WF0002 "), "{said}");
+    }
+    let endless = Path::new("/dev/zero");
+    if endless.exists() {
+        let ran = strata(&["workflow", "validate", "/dev/zero"]);
+        assert!(ran.out.starts_with("/dev/zero:1:1: WF0002 "), "{}", ran.out);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told_apart_from_what_cannot_be_read() {
+    let folder = folder("not_there").display().to_string();
+    let (hello, none) = (workflow("hello_world"), format!("{folder}/none"));
+    let simulate = |file| strata(&["workflow", "simulate", &hello, "--inputs-file", file]);
+    for (ran, exit) in [
+        (strata(&["workflow", "graph", &none]), Exit::NotFound),
+        (strata(&["workflow", "graph", &folder]), Exit::Usage),
+        (strata(&["workflow", "simulate", &none]), Exit::NotFound),
+        (strata(&["workflow", "simulate", &folder]), Exit::Usage),
+        (simulate(&none), Exit::NotFound),
+        (simulate(&folder), Exit::Usage),
+        (simulate(&hello), Exit::Usage),
+        (strata(&["workflow", "list", &none]), Exit::NotFound),
+        (strata(&["workflow", "list", &hello]), Exit::Usage),
+    ] {
+        assert_eq!((ran.exit, ran.out.as_str()), (exit, ""), "{}", ran.err);
+        assert!(ran.err.contains("\ntry: strata workflow "), "{}", ran.err);
+    }
 }
 
 #[test]

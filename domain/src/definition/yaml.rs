@@ -97,8 +97,8 @@ impl Builder {
     fn read(&mut self, bytes: &[u8]) -> Option<Tree> {
         let start = Span { line: 1, column: 1 };
         if bytes.len() > TEXT_BYTES_MAX {
-            let size = bytes.len();
-            let message = format!("the file has {size} bytes; at most {TEXT_BYTES_MAX} are read");
+            // Not how many: what reads files stops there.
+            let message = format!("the file has more than {TEXT_BYTES_MAX} bytes");
             self.stop(Code::TooLarge, start, message);
             return None;
         }

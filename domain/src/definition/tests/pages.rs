@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::broken::FILES;
-use crate::definition::{Code, error_page, json_schema};
+use crate::definition::{Code, error_page, json_schema, load};
+use crate::handler::Catalog;
 
 fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -59,6 +60,37 @@ fn every_code_has_a_page_and_every_page_a_code() {
     }
     assert_eq!(error_page("WF9999"), None);
     assert!(error_page("wf0025").is_some());
+}
+
+/// Pages about the call of a handler show a piece of a task; what they say holds for the shipped handlers.
+#[test]
+fn examples_of_calls_are_true() {
+    let mut shown = 0;
+    for code in Code::ALL.iter().map(|code| code.as_str()) {
+        let page = error_page(code).expect("known");
+        let blocks: Vec<&str> = page.split("```yaml\n").skip(1).collect();
+        let blocks = blocks
+            .iter()
+            .map(|rest| rest.split("```").next().expect("closed"));
+        let calls: Vec<&str> = blocks.filter(|b| b.starts_with("handler: ")).collect();
+        for (call, expected) in calls.iter().zip([&[code][..], &[]]) {
+            let fields: String = call.lines().map(|line| format!("    {line}\n")).collect();
+            let file = format!(
+                "workflow_id: t\nname: t\nversion: 1\n\
+                 inputs:\n  url: {{type: string, required: true}}\n  \
+                 blob_name: {{type: string, required: true}}\n  \
+                 minutes: {{type: integer, required: true}}\n\
+                 nodes:\n  S: {{type: start, next: a}}\n  E: {{type: end}}\n  \
+                 a:\n    type: task\n    next: E\n{fields}"
+            );
+            let found = load(file.as_bytes(), &Catalog::shipped());
+            let found = found.err().unwrap_or_default();
+            let codes: Vec<_> = found.iter().map(|d| d.code.as_str()).collect();
+            assert_eq!(codes, expected, "{code}: {call}{found:#?}");
+            shown += 1;
+        }
+    }
+    assert!(shown >= 8, "{shown}");
 }
 
 #[test]
