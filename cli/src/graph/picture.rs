@@ -1,6 +1,6 @@
 //! What a picture of a workflow shows, whatever the format.
 
-use domain::definition::graph::{Join, Kind};
+use domain::definition::graph::Kind;
 use domain::definition::model::{self, Node};
 use serde_json::Value;
 
@@ -55,8 +55,14 @@ impl Picture {
             let written = in_file(&node.name);
             let mut lines = vec![headline(&node.kind)];
             lines.extend(written.and_then(condition).map(|text| cut(&text)));
-            if node.join == Join::Any && node.incoming.len() > 1 {
-                lines.push("after any one of them".to_owned());
+            if node.any_of.len() > 1 {
+                let names = node
+                    .any_of
+                    .iter()
+                    .filter_map(|ix| graph.node(*ix))
+                    .map(|n| &*n.name);
+                let names: Vec<&str> = names.collect();
+                lines.push(cut(&format!("after any one of {}", names.join(", "))));
             }
             nodes.push(Item {
                 name: node.name.to_string(),
