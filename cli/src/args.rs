@@ -61,6 +61,12 @@ Examples:
     Graph(GraphArgs),
     /// List workflows: the shipped ones, or those of a folder
     List(ListArgs),
+    /// List the handlers that workflows may call, or explain one of them
+    #[command(after_help = "\
+Examples:
+  strata workflow handlers
+  strata workflow handlers raster.validate")]
+    Handlers(HandlersArgs),
     /// Print the JSON schema of the workflow language, for editors
     #[command(after_help = "\
 Example:
@@ -108,6 +114,15 @@ pub(crate) struct ListArgs {
     /// Folder of workflow files; the shipped workflows when not given
     pub(crate) dir: Option<PathBuf>,
     /// How to print the list
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HandlersArgs {
+    /// Name or alias of one handler; all of them when not given
+    pub(crate) name: Option<String>,
+    /// How to print them
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,
 }

@@ -8,6 +8,7 @@ mod bench;
 pub mod exit;
 mod explain;
 mod graph;
+mod handlers;
 mod list;
 pub mod output;
 mod shipped;
@@ -43,6 +44,7 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
             WorkflowCommand::Validate(args) => validate::run(&args, console),
             WorkflowCommand::Graph(args) => graph::run(&args, console),
             WorkflowCommand::List(args) => list::run(&args, console),
+            WorkflowCommand::Handlers(args) => handlers::run(&args, console),
             WorkflowCommand::Schema => {
                 let schema = source::schema();
                 console.data(&serde_json::to_string_pretty(&schema)?)?;

@@ -58,6 +58,46 @@ fn an_unknown_code_names_the_known_ones() {
 }
 
 #[test]
+fn handlers_are_listed_and_explained() {
+    let ran = strata(&["workflow", "handlers"]);
+    assert_eq!(ran.exit, Exit::Ok);
+    let row = ran.out.lines().find(|line| line.starts_with("echo "));
+    let words: Vec<_> = row.expect("echo").split_whitespace().take(5).collect();
+    assert_eq!(words, ["echo", "functionapp-tasks", "300", "s", "yes"]);
+    let count = ran.out.lines().count() - 1;
+    let rows = strata(&["workflow", "handlers", "--output", "json"]).json();
+    assert_eq!(rows.as_array().map(Vec::len), Some(count));
+
+    let ran = strata(&["workflow", "handlers", "validate_raster"]);
+    assert!(ran.out.starts_with("raster.validate: "), "{}", ran.out);
+    for part in [
+        "also called: raster_validate, validate_raster\n",
+        "\nblob_path ",
+        "needs one of: local_path; blob_path; container_name + blob_name\n",
+        "\nsource_crs ",
+        "default \"auto\", one of \"auto\" \"rgb\"",
+    ] {
+        assert!(ran.out.contains(part), "{part} is not in {}", ran.out);
+    }
+    let line = [
+        "workflow",
+        "handlers",
+        "raster.validate",
+        "--output",
+        "json",
+    ];
+    assert_eq!(strata(&line).json()["queue"], "container-tasks");
+
+    let ran = strata(&["workflow", "handlers", "raster.valdate"]);
+    assert_eq!((ran.exit, ran.out.as_str()), (Exit::NotFound, ""));
+    assert!(
+        ran.err.contains("did you mean `raster.validate`?"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn completions_exist_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = strata(&["completions", shell]);

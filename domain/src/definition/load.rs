@@ -10,14 +10,17 @@ use crate::handler::Catalog;
 
 /// Reads and checks a file. The workflow that comes back has nodes only: stages were turned into them.
 pub fn load(file: &[u8], catalog: &Catalog) -> Result<Workflow, Vec<Diagnostic>> {
-    let (tree, found) = yaml::parse(file);
-    let Some(tree) = tree else {
-        if found.is_empty() {
+    let read = yaml::parse(file);
+    let Some(tree) = read.tree else {
+        if read.problems.is_empty() {
             return Err(vec![empty_file()]);
         }
-        return Err(in_order(found, 0));
+        return Err(in_order(read.problems, 0));
     };
-    let mut report = Report::new(&tree, found);
+    let mut report = Report::new(&tree, read.problems);
+    for path in read.refused {
+        report.poison(path);
+    }
     let value = structure::check(&mut report, &tree);
     let mut workflow: Workflow = match serde_json::from_value(value) {
         Ok(workflow) => workflow,

@@ -11,8 +11,9 @@ use super::place::{Path, locate};
 use super::yaml::Tree;
 use crate::suggest::suggest;
 
-/// Most problems that are kept, so that a file of nothing but mistakes costs bounded memory.
-const KEPT_MAX: usize = 600;
+/// Most problems that are kept, so that a file of nothing but mistakes costs bounded time and memory.
+/// Far more than are shown: the first ones of the file are, in whatever order they were found.
+const KEPT_MAX: usize = 5_000;
 /// Most names that are compared in search of near ones; a file may have thousands of each.
 const COMPARED_MAX: usize = 200_000;
 

@@ -5,6 +5,7 @@
 //! all that can still be said about the rest of the file is said in the same run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
@@ -172,8 +173,13 @@ impl<'a> Check<'a, '_> {
         };
         let named = named.as_ref().and_then(Value::as_str);
         let find = |kind: &str| variants.iter().find(|v| schema::tag(v) == Some(kind));
-        if let Some(variant) = named.and_then(find) {
-            return Value::Object(self.object(entries, variant, path));
+        if let (Some(kind), Some(variant)) = (named, named.and_then(find)) {
+            // As it was understood, so that a near word is not reported again.
+            let mut entries = entries.to_vec();
+            for entry in entries.iter_mut().filter(|entry| entry.key == schema::TAG) {
+                entry.value.node = Node::Scalar(Rc::new(kind.into()));
+            }
+            return Value::Object(self.object(&entries, variant, path));
         }
         let merged = entries.iter().any(|entry| entry.key == MERGE_KEY);
         if given.is_none() && !merged {

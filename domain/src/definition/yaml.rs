@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::code::Code;
 use super::diagnostic::Diagnostic;
+use super::place::Path;
 use super::scalar;
 
 /// Longest file, and most text after aliases are expanded.
@@ -54,12 +55,25 @@ pub(super) struct Entry {
     pub(super) value: Tree,
 }
 
-/// Reads a file. The tree is there unless the file cannot be read at all.
+/// What was read of a file.
+pub(super) struct Parsed {
+    /// There unless the file cannot be read at all.
+    pub(super) tree: Option<Tree>,
+    pub(super) problems: Vec<Diagnostic>,
+    /// Fields whose values were refused: the tree has something else in their place.
+    pub(super) refused: Vec<Path>,
+}
+
+/// Reads a file.
 #[must_use]
-pub(super) fn parse(bytes: &[u8]) -> (Option<Tree>, Vec<Diagnostic>) {
+pub(super) fn parse(bytes: &[u8]) -> Parsed {
     let mut builder = Builder::default();
     let tree = builder.read(bytes);
-    (tree.filter(|_| !builder.fatal), builder.problems)
+    Parsed {
+        tree: tree.filter(|_| !builder.fatal),
+        problems: builder.problems,
+        refused: builder.refused,
+    }
 }
 
 /// The size of a finished part of the tree.
@@ -90,6 +104,7 @@ struct Builder {
     root: Option<Tree>,
     total: Size,
     problems: Vec<Diagnostic>,
+    refused: Vec<Path>,
     fatal: bool,
 }
 
@@ -141,7 +156,7 @@ impl Builder {
                         event => self.take(event, here),
                     }
                 }
-                Err(error) => self.scan_error(&error),
+                Err(error) => self.scan_error(&error, text),
             }
             if self.fatal {
                 break;
@@ -186,6 +201,7 @@ impl Builder {
             scalar::resolve(&text).unwrap_or_else(|message| {
                 let hint = "put it in quotes if it is text";
                 self.refuse(span, message, Some(hint));
+                self.refused.push(self.path());
                 Value::from(0)
             })
         } else {
@@ -279,13 +295,25 @@ impl Builder {
                 other => other.to_string(),
             },
             Node::Seq(_) | Node::Map(_) => {
-                self.refuse(tree.span, "a list or map cannot be a key", None);
+                let template = self.begins_template(&tree);
+                let hint = template.then_some(QUOTE_TEMPLATES);
+                self.refuse(tree.span, "a list or map cannot be a key", hint);
+                let path = self.path();
+                self.refused
+                    .push(if template { path } else { path.then("") });
                 String::new()
             }
         };
         if text == MERGE_KEY {
             let hint = "write the fields out, or repeat a whole value by an alias";
             self.refuse(tree.span, "merge keys `<<` are not supported", Some(hint));
+            let path = self.path();
+            // What it would bring is not known; near the root, too much would go unsaid.
+            self.refused.push(if path.0.len() < 2 {
+                path.then(MERGE_KEY)
+            } else {
+                path
+            });
         }
         if let Some(Open {
             kind: Kind::Map(_, key),
@@ -296,12 +324,32 @@ impl Builder {
         }
     }
 
-    fn scan_error(&mut self, error: &ScanError) {
+    /// Whether a map that stands as a key is the inner one of `{{`.
+    fn begins_template(&self, key: &Tree) -> bool {
+        let outer = self.open.last().map(|open| open.span);
+        let inner = key.span;
+        matches!(key.node, Node::Map(_))
+            && outer.is_some_and(|o| (o.line, o.column + 1) == (inner.line, inner.column))
+    }
+
+    fn scan_error(&mut self, error: &ScanError, text: &str) {
         let span = place(*error.marker());
-        match error.kind() {
-            ErrorKind::RecursionLimitExceeded => self.too_deep(span),
-            _ => self.stop(Code::NotYaml, span, error.info()),
+        if *error.kind() == ErrorKind::RecursionLimitExceeded {
+            return self.too_deep(span);
         }
+        self.fatal = true;
+        // What follows a template without quotes is part of the same mistake.
+        let said =
+            |d: &Diagnostic| (d.line, d.hint.as_deref()) == (span.line, Some(QUOTE_TEMPLATES));
+        if self.problems.last().is_some_and(said) {
+            return;
+        }
+        let line = usize::try_from(span.line).unwrap_or(1).saturating_sub(1);
+        let line = text.lines().nth(line).unwrap_or_default();
+        let before = line.split_once("{{").map(|(before, _)| before.trim_end());
+        let bare = before.is_some_and(|before| before.ends_with([':', '-', ',', '[']));
+        let hint = bare.then(|| QUOTE_TEMPLATES.to_owned());
+        self.report(Code::NotYaml, span, error.info(), hint);
     }
 
     fn too_deep(&mut self, span: Span) {
@@ -318,6 +366,16 @@ impl Builder {
     fn stop(&mut self, code: Code, span: Span, message: String) {
         self.fatal = true;
         self.report(code, span, message, None);
+    }
+
+    /// The field that is being read.
+    fn path(&self) -> Path {
+        let parts = self.open.iter().filter_map(|open| match &open.kind {
+            Kind::Map(_, Some((key, _))) => Some(key.clone()),
+            Kind::Map(_, None) => None,
+            Kind::Seq(items) => Some(items.len().to_string()),
+        });
+        Path(parts.collect())
     }
 
     fn report(&mut self, code: Code, span: Span, message: String, hint: Option<String>) {
@@ -337,6 +395,9 @@ impl Builder {
         });
     }
 }
+
+/// For `{{` without quotes, which YAML takes for a map in a map.
+const QUOTE_TEMPLATES: &str = "put quotes around the template: \"{{ ... }}\"";
 
 /// The key by which YAML 1.1 merged maps.
 pub(super) const MERGE_KEY: &str = "<<";

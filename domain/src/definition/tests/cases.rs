@@ -76,6 +76,36 @@ const CASES: &[(&str, &str, &[&str])] = &[
         &["WF0011"],
     ),
     (
+        "a near type is one mistake",
+        "  S: {type: start, next: a}\n  a: {type: tsk, handler: echo, next: E}\n  E: {type: end}\n",
+        &["WF0013"],
+    ),
+    (
+        "nothing follows from a number that cannot be read",
+        "  S: {type: start, next: a}\n  a: {type: task, handler: echo, timeout_seconds: 1e999, params: {message: .inf}, next: E}\n  E: {type: end}\n",
+        &["WF0003", "WF0003"],
+    ),
+    (
+        "nothing follows from a key that is a list",
+        "  S: {type: start, next: a}\n  a: {type: task, handler: echo, [x]: 1, next: E}\n  E: {type: end}\n",
+        &["WF0003"],
+    ),
+    (
+        "nothing follows from a merge key",
+        "  S: {type: start, next: a}\n  a: {type: task, handler: raster.create_cog, params: {<<: {source_url: x}}, next: b}\n  b: {<<: {type: task}, next: E}\n  E: {type: end}\n",
+        &["WF0003", "WF0003"],
+    ),
+    (
+        "nothing follows from a template without quotes",
+        "  S: {type: start, next: a}\n  a:\n    type: task\n    handler: echo\n    params:\n      message: {{ inputs.x }}\n    next: E\n  E: {type: end}\n",
+        &["WF0003"],
+    ),
+    (
+        "a conditional has no results",
+        "  S: {type: start, next: t}\n  t: {type: task, handler: echo, next: c}\n  c: {type: conditional, branches: [{when: 'true', next: a}, {default: true, next: E}]}\n  a: {type: task, handler: echo, params: {x: '{{ previous_results }}'}, next: E}\n  E: {type: end}\n",
+        &["WF0089"],
+    ),
+    (
         "nothing is not a value",
         "  S: {type: start, next: a}\n  a: {type: task, handler: echo, queue: , next: E}\n  E: {type: end}\n",
         &["WF0012"],
@@ -163,6 +193,18 @@ fn hints_name_what_was_probably_meant() {
         (
             "  S: {type: start, next: a}\n  a: {type: task, handler: echo, params: {x: '{{ S }}'}, next: E}\n  E: {type: end}\n",
             "did you mean `nodes.S.output`?",
+        ),
+        (
+            "  S: {type: start, next: a}\n  a:\n    type: task\n    handler: echo\n    params: {message: {{ inputs.x }}}\n    next: E\n  E: {type: end}\n",
+            "put quotes around the template: \"{{ ... }}\"",
+        ),
+        (
+            "  S: {type: start, next: a}\n  a:\n    type: task\n    handler: echo\n    params:\n      message: {{ inputs.x }}/a.tif\n    next: E\n  E: {type: end}\n",
+            "put quotes around the template: \"{{ ... }}\"",
+        ),
+        (
+            "  S: {type: start, next: c}\n  c: {type: conditional, branches: [{default: true, next: a}]}\n  a: {type: task, handler: echo, params: {x: '{{ previous_results }}'}, next: E}\n  E: {type: end}\n",
+            "for nodes further up write nodes.NAME.output",
         ),
     ] {
         let found = problems(&with_nodes(nodes));

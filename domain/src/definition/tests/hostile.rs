@@ -84,6 +84,18 @@ fn a_file_of_nothing_but_mistakes_is_cut_off() {
 }
 
 #[test]
+fn the_first_problems_of_the_file_are_shown_whatever_found_them() {
+    let mut nodes = String::from(
+        "  S: {type: start, next: a}\n  a: {type: task, handler: echo, params: {x: '{{ inputs.x }}'}, next: E}\n  E: {type: end}\n",
+    );
+    for n in 0..1_000 {
+        nodes.push_str(&format!("  n{n}: {{type: task, handler: h{n}, next: E}}\n"));
+    }
+    let found = lines(&super::with_nodes(&nodes));
+    assert_eq!(found[0], "6:46 WF0082 nodes.a.params.x");
+}
+
+#[test]
 fn a_workflow_of_many_nodes_is_checked_in_time() {
     let mut nodes = String::from("  S: {type: start, next: n0}\n  E: {type: end}\n");
     for n in 0..4_900 {

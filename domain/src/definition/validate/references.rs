@@ -289,13 +289,17 @@ impl World<'_> {
 
     fn previous(&self, root: &str, site: Site) -> Read {
         let before = site.reader.map(|reader| self.graph.edges.before(reader));
-        let is_start = |number: &usize| matches!(self.graph.node(*number), Some(Node::Start(_)));
-        let some = before.is_some_and(|before| !before.iter().all(is_start));
+        let has_result = |number: &usize| {
+            let node = self.graph.node(*number);
+            matches!(node, Some(Node::Task(_) | Node::FanOut(_) | Node::FanIn(_)))
+        };
+        let some = before.is_some_and(|before| before.iter().any(has_result));
         if some || (self.graph.doubtful && site.reader.is_some()) {
             return Ok((root == "previous_results").then_some(ValueType::Array));
         }
-        let message = format!("`{root}` needs a node before this one that is not the start");
-        wrong(Code::NameNotHere, message, None)
+        let message = format!("`{root}` needs a task, fan_out or fan_in directly before this node");
+        let hint = "for nodes further up write nodes.NAME.output".to_owned();
+        wrong(Code::NameNotHere, message, Some(hint))
     }
 
     fn unknown(&self, report: &Report<'_>, root: &str) -> Read {
