@@ -87,4 +87,13 @@ fn what_a_newer_version_wrote_is_refused_by_name() {
     assert!(newer.contains("schema version 99"), "{newer}");
     assert!(decode("job_claimed", 1, b"{\"type\":\"job_claimed\"}").is_err());
     assert!(decode("job_claimed", 1, b"\xff\xfe").is_err());
+    let other = decode("job_started", 1, b"{\"type\":\"job_resumed\"}").expect_err("another type");
+    assert!(
+        other.to_string().contains("that of a `job_resumed`"),
+        "{other}"
+    );
+    assert!(
+        decode("job_started", 1, b"{\"type\":\"job_started\"} {}").is_err(),
+        "bytes behind the end"
+    );
 }

@@ -389,3 +389,25 @@ fn values_nested_too_deeply_are_refused_before_they_cannot_be_read_back() {
     let (_, failure) = rig.state.failure().expect("failed");
     assert_eq!(failure.code, "output_too_deep");
 }
+
+#[test]
+fn values_that_the_scope_makes_count_against_the_budget() {
+    let many = vec!["previous_results"; 150].join(", ");
+    let nodes = json!({
+        "START": {"type": "start", "next": "one"},
+        "one": {"type": "fan_out", "source": 100, "task": {"handler": "work"}, "next": "two"},
+        "two": {"type": "task", "handler": "work", "next": "END", "params": {"n": format!("{{{{ [{many}] | length }}}}")}},
+        "END": {"type": "end"}});
+    let mut rig = Rig::new(graph(nodes));
+    rig.dispatch();
+    for child in 0..100 {
+        let output = json!({"blob": "x".repeat(400)});
+        let _ = rig.report_unchecked(&format!("one__{child}"), completed(output));
+    }
+    let ctx = rig.context();
+    let slots = [(("light".into(), crate::priority::Priority::Normal), 10)].into();
+    let window = Command::Dispatch(crate::job::command::Window { slots });
+    crate::job::handle(&mut rig.state, window, &ctx).expect("decided");
+    let (_, failure) = rig.state.failure().expect("failed");
+    assert!(failure.message.contains("bytes"), "{failure:?}");
+}

@@ -378,3 +378,29 @@ fn a_zombie_owner_cannot_write() {
         Some(Event::JobClaimed { epoch: 2, .. })
     ));
 }
+
+#[test]
+fn metrics_are_kept_while_they_are_small_and_freed_of_zeros() {
+    for (metrics, kept) in [
+        (json!({"a\0": "x\0y"}), json!({"a": "xy"})),
+        (json!({"a": "x".repeat(20_000)}), json!({})),
+    ] {
+        let mut rig = dispatched();
+        rig.start("a");
+        let metrics = metrics.as_object().cloned().expect("an object");
+        rig.report(
+            "a",
+            Outcome::Completed {
+                output: json!({}),
+                external: None,
+                metrics,
+            },
+        )
+        .expect("completed");
+        let found = rig.log.iter().find_map(|e| match e {
+            Event::NodeCompleted(c) => Some(json!(c.metrics)),
+            _ => None,
+        });
+        assert_eq!(found, Some(kept));
+    }
+}

@@ -214,3 +214,21 @@ fn a_report_stops_the_clock() {
     .expect("failed");
     assert_eq!(rig.state.next_due(), None);
 }
+
+#[test]
+fn a_due_retry_is_not_hidden_behind_hundreds_of_timeouts_that_wait_for_the_grace() {
+    let nodes = json!({"START": {"type": "start", "next": ["a", "out"]}, "END": {"type": "end"},
+        "a": {"type": "task", "handler": "careful", "retry": {"initial_delay_seconds": 90}, "next": "END"},
+        "out": {"type": "fan_out", "source": 300, "next": "END",
+                "task": {"handler": "work", "timeout_seconds": 5}}});
+    let mut rig = Rig::new(graph(nodes));
+    rig.fail("a", FailureClass::Transient);
+    rig.now += TimeDelta::seconds(100);
+    rig.fence = Fence {
+        epoch: 2,
+        ..rig.fence
+    };
+    rig.accept(Command::Claim);
+    assert_eq!(names(&rig.wait(0)), ["nodes_ready"]);
+    assert_eq!(rig.status("a"), NodeStatus::Ready);
+}
