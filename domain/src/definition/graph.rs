@@ -145,24 +145,6 @@ impl Graph {
     pub fn task(&self, ix: NodeIx) -> Option<&TaskSpec> {
         self.node(ix)?.kind.task()
     }
-
-    /// The nodes that a node leads to, directly or not.
-    #[must_use]
-    pub fn descendants(&self, of: NodeIx) -> Vec<bool> {
-        let mut reached = vec![false; self.nodes.len()];
-        let mut open = vec![of];
-        while let Some(ix) = open.pop() {
-            for &next in self.node(ix).map_or(&[][..], |n| &n.outgoing) {
-                if let Some(flag) = reached.get_mut(next)
-                    && !*flag
-                {
-                    *flag = true;
-                    open.push(next);
-                }
-            }
-        }
-        reached
-    }
 }
 
 impl Kind {

@@ -152,16 +152,6 @@ pub enum Origin {
     ForkedFrom(JobId),
 }
 
-impl Origin {
-    /// The older job.
-    #[must_use]
-    pub fn job(&self) -> JobId {
-        match self {
-            Self::RetryOf(job) | Self::ForkedFrom(job) => *job,
-        }
-    }
-}
-
 /// A completed node of the older job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReusedNode {

@@ -39,8 +39,4 @@ pub enum Rejection {
     Stale,
     #[error("the checkpoint is larger than {max_bytes} bytes, or nested too deeply")]
     CheckpointTooLarge { max_bytes: usize },
-    #[error("the job is paused already")]
-    Paused,
-    #[error("the job is not paused")]
-    NotPaused,
 }
