@@ -9,6 +9,7 @@
 //! - [`handler`]: what every shipped handler takes and returns.
 //! - [`job`]: the execution of one request as a graph of tasks.
 //! - [`workflow`], [`request`], [`platform`], [`asset`]: the other aggregates.
+//! - [`message`]: what orchestrators and workers say to each other.
 //! - [`event`]: how events are written, read back after upgrades, and chained by hash.
 
 #![warn(clippy::indexing_slicing)]
@@ -23,6 +24,7 @@ pub mod handler;
 pub mod id;
 pub mod job;
 pub mod json;
+pub mod message;
 pub mod outcome;
 pub mod platform;
 pub mod priority;

@@ -39,6 +39,7 @@ fn every_shipped_workflow_is_valid_and_named_as_its_file() {
         "process_raster_tiled",
         "process_raster_v2",
         "raster_processing",
+        "tour",
         "vector_ingest",
     ];
     assert_eq!(seen, expected);

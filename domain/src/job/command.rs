@@ -50,6 +50,14 @@ pub enum Command {
     Resume,
 }
 
+/// A wish from outside that is written without folding the job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Intent {
+    Cancel { reason: String },
+    Pause { reason: String },
+    Resume,
+}
+
 /// A new job. Inputs have been checked and completed against the workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Create {

@@ -1,6 +1,6 @@
 //! Which events follow from a command.
 
-use super::command::{Command, Context, Create, Fence};
+use super::command::{Command, Context, Create, Fence, Intent};
 use super::event::{Event, NodeFailed};
 use super::evolve::apply;
 use super::rejection::Rejection;
@@ -177,12 +177,34 @@ fn create(state: &State, create: Create, ctx: &Context) -> Result<Decision<Event
     Ok(Decision::Accepted(events))
 }
 
-fn claimed(fence: Fence, ctx: &Context) -> Event {
+/// The event of a claim by somebody who has not folded the job yet.
+///
+/// Folding may be what killed the owner before, so the claim must be on record first. The log checks
+/// what [`decide`](self::decide()) would: the job is open, and nobody else was faster.
+#[must_use]
+pub fn claimed(fence: Fence, ctx: &Context) -> Event {
     let grace_until = ctx.now + ctx.policy.claim_grace;
     Event::JobClaimed {
         owner: fence.owner,
         epoch: fence.epoch,
         grace_until,
+    }
+}
+
+/// The event of a wish from outside, whose sender has not folded the job: a cancel of 100,000 nodes
+/// is one event all the same.
+///
+/// The log refuses it once the job has ended, and [`evolve`](super::evolve()) takes a repeated one as nothing.
+#[must_use]
+pub fn intended(intent: &Intent) -> Event {
+    match intent {
+        Intent::Cancel { reason } => Event::JobCancelled {
+            reason: clean_text(reason),
+        },
+        Intent::Pause { reason } => Event::JobPaused {
+            reason: clean_text(reason),
+        },
+        Intent::Resume => Event::JobResumed,
     }
 }
 

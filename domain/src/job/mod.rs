@@ -32,11 +32,12 @@ mod time;
 mod view;
 mod why;
 
-pub use command::{Command, Context, Fence, Policy};
-pub use decide::{EVENT_BYTES_MAX, EVENTS_MAX, decide, handle};
+pub use command::{Command, Context, Fence, Intent, Policy};
+pub use decide::{EVENT_BYTES_MAX, EVENTS_MAX, claimed, decide, handle, intended};
 pub use event::Event;
 pub use evolve::{apply, evolve};
 pub use rejection::Rejection;
+pub use report::OUTPUT_BYTES_MAX;
 pub use retry::{attempts_max, delay};
 pub use reuse::{NoPlan, Plan, plan_fork, plan_retry};
 pub use state::State;

@@ -17,7 +17,7 @@ use crate::json::{DEPTH_MAX, clean, clean_text, is_deeper_than, size_bytes};
 use crate::outcome::Decision;
 
 /// Largest output that travels inline; the shell moves larger ones to the object store.
-pub(super) const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 /// Largest metrics of one report.
 const METRICS_BYTES_MAX: usize = 16 * 1024;
 /// How many reports without effect are recorded per job.

@@ -16,7 +16,7 @@ pub fn body_hash(submission: &Submission) -> String {
         .iter()
         .map(|callback| callback.url.as_str())
         .collect();
-    hash(&json!({
+    let mut body = json!({
         "callbacks": urls,
         "inputs": submission.inputs,
         "org_id": submission.org_id,
@@ -25,7 +25,12 @@ pub fn body_hash(submission: &Submission) -> String {
         "refs": submission.refs,
         "workflow_id": submission.workflow_id,
         "workflow_version": submission.workflow_version,
-    }))
+    });
+    // Only when given, so that hashes of earlier versions stay what they were.
+    if let (Some(job), Value::Object(body)) = (submission.retry_of, &mut body) {
+        body.insert("retry_of".to_owned(), json!(job));
+    }
+    hash(&body)
 }
 
 /// The idempotency key of a job type that is identified by its parameters (G-04, C-05).

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::asset::AssetId;
-use crate::id::RequestId;
+use crate::id::{JobId, RequestId};
 use crate::platform::Refs;
 use crate::priority::Priority;
 
@@ -28,6 +28,9 @@ pub struct Submission {
     pub inputs: Inputs,
     #[serde(default)]
     pub priority: Priority,
+    /// The job whose finished work the new one takes over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<JobId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks: Vec<CallbackRef>,
     /// Tells a repeated submission from another one; see [`body_hash`](super::body_hash()).

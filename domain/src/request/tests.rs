@@ -39,6 +39,7 @@ fn submission() -> Submission {
         workflow_version: None,
         inputs: map(json!({"name": "Ada"})),
         priority: Priority::Normal,
+        retry_of: None,
         callbacks: vec![callback("https://example.org/done")],
         body_hash: String::new(),
     };
