@@ -1,4 +1,19 @@
-//! The write side: event log, group-commit appender, one file per use case, the orchestrator.
+//! The write side: the event log, the group-commit appender, the use cases, and the orchestrator that
+//! owns jobs.
 //!
-//! The room is laid out and still empty; its rules already live in [`domain`]. It may use `domain`
-//! and nothing else of ours: `commands` and `projections` meet in the log's schema only.
+//! Everything that changes goes through [`appender::Appender`]; SQL stands only in repository modules
+//! below [`log`].
+
+pub mod appender;
+pub mod clock;
+pub mod control;
+pub mod dead_letter;
+pub mod definitions;
+pub mod log;
+pub mod migrate;
+pub mod orchestrator;
+pub mod register;
+pub mod retry;
+pub mod submit;
+pub mod why;
+pub mod write;

@@ -1,0 +1,261 @@
+//! Requests become jobs: competing orchestrators take them from one queue, and the log decides.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::{self, AckKind};
+use bus::Bus;
+use domain::context::{Actor, Role};
+use domain::definition::resolve_inputs;
+use domain::event::Event as AnyEvent;
+use domain::id::{JobId, OwnerId, RequestId};
+use domain::job::command::Create;
+use domain::job::event::{JobCreated, Origin};
+use domain::job::{Fence, State, plan_retry};
+use domain::message::JobMessage;
+use domain::request::{self, Progress, Submission};
+use futures_util::StreamExt as _;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::asset::News;
+use super::desk::{Door, Input};
+use super::held::Held;
+use crate::dead_letter;
+use crate::log::{Append, Expected, LogError};
+use crate::write::{Writer, meta};
+
+/// Requests that are taken at once: few, so that other orchestrators get their share.
+const BATCH: usize = 64;
+/// The longest pause while the queue or the database is away.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Turns requests into jobs on the desk.
+#[derive(Clone)]
+pub(super) struct Intake {
+    pub(super) writer: Writer,
+    pub(super) bus: Bus,
+    pub(super) door: Door,
+    pub(super) owner: OwnerId,
+    pub(super) env: Map<String, Value>,
+    pub(super) fail_fast: bool,
+    pub(super) jobs_max: usize,
+    pub(super) nodes_max: usize,
+}
+
+impl Intake {
+    /// Takes requests from the queue until the end.
+    pub(super) async fn run(self, shutdown: CancellationToken) {
+        while !shutdown.is_cancelled() {
+            let Ok(consumer) = self.bus.jobs_consumer().await else {
+                pause(&shutdown).await;
+                continue;
+            };
+            let messages = consumer
+                .stream()
+                .max_messages_per_batch(BATCH)
+                .expires(Duration::from_secs(10))
+                .heartbeat(Duration::from_secs(3))
+                .messages()
+                .await;
+            let Ok(messages) = messages else {
+                pause(&shutdown).await;
+                continue;
+            };
+            let mut chunks = messages.ready_chunks(BATCH);
+            loop {
+                self.wait_for_room(&shutdown).await;
+                let chunk = tokio::select! {
+                    () = shutdown.cancelled() => return,
+                    chunk = chunks.next() => chunk,
+                };
+                let Some(chunk) = chunk else { break };
+                let count = chunk.len();
+                let good: Vec<_> = chunk.into_iter().filter_map(Result::ok).collect();
+                let broken = good.len() < count;
+                self.accept(good).await;
+                if broken {
+                    // The consumer is gone or misses heartbeats: make it again.
+                    pause(&shutdown).await;
+                    break;
+                }
+            }
+        }
+    }
+
+    async fn wait_for_room(&self, shutdown: &CancellationToken) {
+        while !shutdown.is_cancelled() && !self.has_room().await {
+            pause(shutdown).await;
+        }
+    }
+
+    /// Whether the budget of jobs and nodes allows more.
+    pub(super) async fn has_room(&self) -> bool {
+        let Some((jobs, nodes)) = self.door.load().await else {
+            return false;
+        };
+        jobs < self.jobs_max && nodes < self.nodes_max
+    }
+
+    async fn accept(&self, messages: Vec<jetstream::Message>) {
+        let mut acks = BTreeMap::new();
+        for message in messages {
+            match serde_json::from_slice::<JobMessage>(&message.payload) {
+                Ok(job) => {
+                    if let Some(twice) = acks.insert(job.request_id, message) {
+                        let _ = twice.ack().await;
+                    }
+                }
+                Err(error) => {
+                    let reason = error.to_string();
+                    dead_letter::send(&self.bus, &message.subject, &reason, &message.payload).await;
+                    let _ = message.ack_with(AckKind::Term).await;
+                }
+            }
+        }
+        if acks.is_empty() {
+            return;
+        }
+        let requests: Vec<RequestId> = acks.keys().copied().collect();
+        if let Err(error) = self.claim(&requests, &mut acks).await {
+            // Not acknowledged, so they come again; and the sweep looks, too.
+            tracing::warn!(%error, "requests could not be read");
+        }
+    }
+
+    /// Makes jobs of requests. Those that need none any more are acknowledged at once.
+    pub(super) async fn claim(
+        &self,
+        requests: &[RequestId],
+        acks: &mut BTreeMap<RequestId, jetstream::Message>,
+    ) -> Result<(), LogError> {
+        let streams: Vec<String> = requests.iter().map(|id| format!("request:{id}")).collect();
+        let recorded = self.writer.log.read_streams(&streams).await?;
+        let mut states: HashMap<String, (request::State, u64)> = HashMap::new();
+        for recorded in recorded {
+            let Ok(AnyEvent::Request(event)) = recorded.decode() else {
+                continue;
+            };
+            let (state, version) = states.entry(recorded.stream_id).or_default();
+            *state = request::evolve(std::mem::take(state), &event);
+            *version = recorded.version;
+        }
+        for (request, stream) in requests.iter().zip(&streams) {
+            let ack = acks.remove(request);
+            let waiting = states.remove(stream).filter(|(state, _)| {
+                state.submission().is_some() && *state.progress() == Progress::Waiting
+            });
+            let Some((state, version)) = waiting else {
+                // Withdrawn, assigned, or no request at all.
+                if let Some(ack) = ack {
+                    let _ = ack.ack().await;
+                }
+                continue;
+            };
+            match self.prepare(&state, version).await {
+                Ok((mut held, create)) => {
+                    held.ack = ack;
+                    self.door
+                        .bring(Input::New(Box::new(held), Box::new(create)));
+                }
+                Err(error) => {
+                    tracing::error!(request_id = %request, %error, "a request cannot become a job");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn prepare(
+        &self,
+        state: &request::State,
+        version: u64,
+    ) -> Result<(Held, Create), super::load::LoadError> {
+        let submission = state.submission().ok_or(super::load::LoadError::Empty)?;
+        let job_id = JobId::of_request(submission.request_id);
+        let found = self
+            .writer
+            .definitions
+            .find(&submission.workflow_id, submission.workflow_version)
+            .await?;
+        // Checked at submit, against the same version.
+        let inputs = resolve_inputs(&found.workflow.inputs, &submission.inputs)
+            .unwrap_or_else(|_| submission.inputs.clone());
+        let mut create = Create {
+            job: JobCreated {
+                job_id,
+                request_id: submission.request_id,
+                workflow: found.graph.workflow.clone(),
+                inputs,
+                env: self.env.clone(),
+                priority: submission.priority,
+                fail_fast: self.fail_fast,
+                origin: submission.retry_of.map(Origin::RetryOf),
+            },
+            reused_nodes: Vec::new(),
+            reused_children: Vec::new(),
+        };
+        if let Some(older) = submission.retry_of {
+            let older = self.writer.fold_job(older).await?;
+            if let Ok(plan) = plan_retry(&older.state) {
+                create.reused_nodes = plan.nodes;
+                create.reused_children = plan.children;
+            }
+        }
+        let fence = Fence {
+            owner: self.owner,
+            epoch: 1,
+        };
+        let ids = (job_id, submission.request_id);
+        let org: Arc<str> = submission.org_id.as_str().into();
+        let asset_id = submission.asset_id;
+        let mut held = Held::new(ids, org, asset_id, fence, State::new(found.graph), 0);
+        held.companions = self.companions(state, version, submission, job_id).await?;
+        Ok((held, create))
+    }
+
+    /// What the request and the asset get in the commit that makes the job.
+    async fn companions(
+        &self,
+        state: &request::State,
+        version: u64,
+        submission: &Submission,
+        job_id: JobId,
+    ) -> Result<Vec<Append>, LogError> {
+        let actor = Actor {
+            id: "orchestrator".to_owned(),
+            role: Role::Orchestrator,
+        };
+        let context = self.writer.context(actor);
+        let command = request::Command::AssignJob { job_id };
+        let decided = request::decide(state, command, &context);
+        let events = decided.map(domain::outcome::Decision::into_events);
+        let events = events.map_err(|error| LogError::Refused(error.to_string()))?;
+        let request_id = submission.request_id.to_string();
+        let mut companions = vec![Append {
+            stream: format!("request:{request_id}"),
+            expected: Expected::Version(version),
+            org_id: submission.org_id.clone(),
+            meta: meta("orchestrator", Some(request_id)),
+            events: events.into_iter().map(AnyEvent::Request).collect(),
+            open_job: None,
+            closes: false,
+        }];
+        if let Some(asset_id) = submission.asset_id {
+            let news = self
+                .writer
+                .asset_news(asset_id, job_id, &News::Began)
+                .await?;
+            companions.extend(news);
+        }
+        Ok(companions)
+    }
+}
+
+async fn pause(shutdown: &CancellationToken) {
+    tokio::select! {
+        () = tokio::time::sleep(PAUSE) => {}
+        () = shutdown.cancelled() => {}
+    }
+}

@@ -1,0 +1,61 @@
+//! What every use case needs to write: the log, the appender, the way to wake others, and ids.
+
+use std::sync::Arc;
+
+use bus::Bus;
+use domain::context::{Actor, Context};
+use uuid::Uuid;
+
+use crate::appender::Appender;
+use crate::clock::Clock;
+use crate::definitions::Definitions;
+use crate::log::{Log, Meta};
+
+/// The write side of one process. Cheap to clone.
+#[derive(Clone)]
+pub struct Writer {
+    pub log: Arc<dyn Log>,
+    pub appender: Appender,
+    pub definitions: Arc<Definitions>,
+    pub clock: Clock,
+    /// Wake-ups go out on it; without it, others find out by looking.
+    pub bus: Option<Bus>,
+}
+
+impl Writer {
+    /// The circumstances of a command that `actor` gives now.
+    pub(crate) fn context(&self, actor: Actor) -> Context {
+        Context {
+            now: self.clock.now(),
+            actor,
+        }
+    }
+}
+
+/// Who wants the events and what they belong to.
+pub(crate) fn meta(actor: &str, correlation: Option<String>) -> Meta {
+    Meta {
+        actor: actor.to_owned(),
+        command_id: fresh_id(),
+        correlation,
+        causation: None,
+    }
+}
+
+/// The same, of an owner: each write says under which claim it was made.
+pub(crate) fn owned_meta(fence: domain::job::Fence, correlation: String) -> Meta {
+    Meta {
+        causation: Some(format!("claim {} of {}", fence.epoch, fence.owner)),
+        ..meta("orchestrator", Some(correlation))
+    }
+}
+
+/// A fresh id, in the order of time.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place of the write side that draws ids"
+)]
+#[must_use]
+pub fn fresh_id() -> Uuid {
+    Uuid::now_v7()
+}
