@@ -1,4 +1,19 @@
-//! The read side: log follower, projectors, read models, rebuild, dispatch, callbacks, time travel.
+//! The read side: log follower, projectors, read models, dispatch, dead letters.
 //!
-//! The room is laid out and still empty. It may use `domain` and nothing else of ours: `commands`
-//! and `projections` meet in the log's schema only.
+//! It may use `domain` and `bus` and nothing else of ours: `commands` and `projections` meet in the
+//! log's schema only. Everything here can be thrown away and built again from the log.
+
+pub mod dead_letters;
+pub mod dispatch;
+mod error;
+pub mod follower;
+mod projector;
+pub mod read;
+mod read_models;
+mod run;
+mod store;
+pub mod verify;
+
+pub use error::Error;
+pub use read_models::{NAME as READ_MODELS, VERSION as READ_MODELS_VERSION};
+pub use run::{Options, PROJECTOR_CONNECTIONS, project_until, rebuild, run};

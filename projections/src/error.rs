@@ -1,0 +1,45 @@
+//! What can go wrong on the read side.
+
+/// An error of the read side; nothing of it is ever the fault of the log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("a statement on the read models failed")]
+    Database(#[from] sqlx::Error),
+    #[error("a value could not be written as JSON")]
+    Json(#[from] serde_json::Error),
+    #[error("an event cannot be read")]
+    Decode(#[from] domain::event::DecodeError),
+    #[error("projector `{0}` is led by another process now")]
+    LeadLost(&'static str),
+    #[error("the read models did not reach position {wanted} in time; they are at {reached}")]
+    Late { wanted: i64, reached: i64 },
+    #[error("`{0}` is not a cursor of this list")]
+    Cursor(String),
+}
+
+impl Error {
+    /// Whether the rows themselves are at fault, so that trying again cannot help.
+    pub(crate) fn is_data(&self) -> bool {
+        let Self::Database(sqlx::Error::Database(error)) = self else {
+            return matches!(self, Self::Json(_));
+        };
+        // Data exception, constraint violation, program limit exceeded.
+        let classes = ["21", "22", "23", "54"];
+        error
+            .code()
+            .is_some_and(|code| classes.iter().any(|class| code.starts_with(class)))
+    }
+
+    /// The error with all its sources, for the log.
+    pub(crate) fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            source = error.source();
+        }
+        text
+    }
+}

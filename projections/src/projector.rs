@@ -1,0 +1,211 @@
+//! Runs a projector: one leader among all processes, each event once, in order.
+//!
+//! A transaction begins with compare-and-set on the checkpoint (position, version, epoch of the
+//! lead), so that a leader who was away too long cannot write. What a projector keeps in memory
+//! is dropped whenever a transaction did not commit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::{Connection, PgConnection, PgPool};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::Error;
+use crate::store::checkpoints::{self, Claim, Lead};
+use crate::store::log::{self, Entry};
+
+/// A leader that says nothing for so long is replaced.
+pub(crate) const LEAD_TTL: Duration = Duration::from_millis(2_500);
+/// How often an idle leader renews, at least.
+const RENEW_EVERY: Duration = Duration::from_millis(500);
+/// How often to look at the log, or at the lead, when nobody gives a hint.
+const POLL_EVERY: Duration = Duration::from_millis(250);
+/// Events of one transaction, at most.
+pub(crate) const BATCH_EVENTS_MAX: i64 = 5_000;
+const BACKOFF_MAX: Duration = Duration::from_secs(2);
+
+/// Turns events into rows.
+pub(crate) trait Projector: Send {
+    fn name(&self) -> &'static str;
+    /// Raised when the tables must be built anew.
+    fn version(&self) -> i32;
+    /// Forgets what is kept in memory.
+    fn reset(&mut self);
+    /// Writes what the batch changes; the caller commits.
+    fn project(
+        &mut self,
+        db: &mut PgConnection,
+        batch: Vec<Entry>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Gives up the stream of an event whose rows the database refuses.
+    fn park(
+        &mut self,
+        db: &mut PgConnection,
+        entry: &Entry,
+        error: String,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+/// A projector with what it needs to run for ever.
+pub(crate) struct Runner<P> {
+    projector: P,
+    pool: PgPool,
+    owner: Uuid,
+    wake: Arc<Notify>,
+    lead: Option<Lead>,
+    renewed: tokio::time::Instant,
+    batch_max: i64,
+}
+
+impl<P: Projector> Runner<P> {
+    pub(crate) fn new(projector: P, pool: PgPool, owner: Uuid, wake: Arc<Notify>) -> Self {
+        Self {
+            projector,
+            pool,
+            owner,
+            wake,
+            lead: None,
+            renewed: tokio::time::Instant::now(),
+            batch_max: BATCH_EVENTS_MAX,
+        }
+    }
+
+    /// Works until it is told to stop; errors only slow it down.
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
+        let mut backoff = Duration::from_millis(50);
+        loop {
+            let step = tokio::select! {
+                () = shutdown.cancelled() => break,
+                step = self.step() => step,
+            };
+            let pause = match step {
+                Ok(true) => {
+                    backoff = Duration::from_millis(50);
+                    continue;
+                }
+                Ok(false) => POLL_EVERY,
+                Err(error) => {
+                    self.forget();
+                    tracing::warn!(projector = self.projector.name(), error = %error.chain(), "projector stumbled");
+                    backoff = (backoff * 2).min(BACKOFF_MAX);
+                    backoff
+                }
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                () = self.wake.notified(), if pause == POLL_EVERY => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        self.release().await;
+    }
+
+    /// One batch, or one look around; `true` if there may be more at once.
+    pub(crate) async fn step(&mut self) -> Result<bool, Error> {
+        let claim = self.claim();
+        let Some(lead) = self.lead else {
+            checkpoints::ensure(&self.pool, claim).await?;
+            self.lead = checkpoints::take(&self.pool, claim, LEAD_TTL).await?;
+            self.renewed = tokio::time::Instant::now();
+            if let Some(lead) = self.lead {
+                tracing::info!(
+                    projector = claim.name,
+                    epoch = lead.epoch,
+                    pos = lead.pos,
+                    "leads"
+                );
+                self.projector.reset();
+            }
+            return Ok(self.lead.is_some());
+        };
+        let batch = log::after(&self.pool, lead.pos, self.batch_max).await?;
+        let Some(last) = batch.last().map(|entry| entry.pos) else {
+            if self.renewed.elapsed() >= RENEW_EVERY {
+                self.renew(lead).await?;
+            }
+            return Ok(false);
+        };
+        // The event that may have to be parked if it comes alone.
+        let alone = (batch.len() == 1).then(|| batch.first().cloned()).flatten();
+        let events = batch.len();
+        match self.commit(lead, last, batch).await {
+            Ok(()) => {
+                self.batch_max = (self.batch_max * 2).min(BATCH_EVENTS_MAX);
+                Ok(true)
+            }
+            Err(error) if error.is_data() => {
+                self.projector.reset();
+                match alone {
+                    Some(entry) => self.park(lead, &entry, error.chain()).await?,
+                    // Somewhere in there is one event at fault: look for it by halves.
+                    None => self.batch_max = i64::try_from(events / 2).unwrap_or(1).max(1),
+                }
+                Ok(true)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn commit(&mut self, lead: Lead, last: i64, batch: Vec<Entry>) -> Result<(), Error> {
+        let claim = self.claim();
+        let mut db = self.pool.acquire().await?;
+        let mut tx = db.begin().await?;
+        if !checkpoints::advance(&mut *tx, claim, lead, last, LEAD_TTL).await? {
+            return Err(Error::LeadLost(claim.name));
+        }
+        self.projector.project(&mut tx, batch).await?;
+        tx.commit().await?;
+        self.moved_to(lead, last);
+        Ok(())
+    }
+
+    async fn park(&mut self, lead: Lead, entry: &Entry, error: String) -> Result<(), Error> {
+        let claim = self.claim();
+        let mut db = self.pool.acquire().await?;
+        let mut tx = db.begin().await?;
+        if !checkpoints::advance(&mut *tx, claim, lead, entry.pos, LEAD_TTL).await? {
+            return Err(Error::LeadLost(claim.name));
+        }
+        self.projector.park(&mut tx, entry, error).await?;
+        tx.commit().await?;
+        self.moved_to(lead, entry.pos);
+        Ok(())
+    }
+
+    fn moved_to(&mut self, lead: Lead, pos: i64) {
+        self.lead = Some(Lead { pos, ..lead });
+        self.renewed = tokio::time::Instant::now();
+    }
+
+    async fn renew(&mut self, lead: Lead) -> Result<(), Error> {
+        let claim = self.claim();
+        if !checkpoints::advance(&self.pool, claim, lead, lead.pos, LEAD_TTL).await? {
+            return Err(Error::LeadLost(claim.name));
+        }
+        self.renewed = tokio::time::Instant::now();
+        Ok(())
+    }
+
+    pub(crate) async fn release(&mut self) {
+        if let Some(lead) = self.lead.take()
+            && let Err(error) = checkpoints::release(&self.pool, self.claim(), lead).await
+        {
+            tracing::debug!(%error, "the lead was not given up; it will run out");
+        }
+    }
+
+    fn forget(&mut self) {
+        self.lead = None;
+        self.projector.reset();
+    }
+
+    fn claim(&self) -> Claim {
+        Claim {
+            name: self.projector.name(),
+            version: self.projector.version(),
+            owner: self.owner,
+        }
+    }
+}

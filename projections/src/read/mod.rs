@@ -1,0 +1,68 @@
+//! Queries on the read models, for the command line and the API. They never write.
+//!
+//! Lists are pages with a cursor; a page never holds more than [`PAGE_MAX`] rows.
+
+mod assets;
+mod events;
+mod jobs;
+mod nodes;
+mod position;
+mod requests;
+mod workflows;
+
+pub use assets::{Asset, AssetFilter, Revision, asset, assets, revisions};
+pub use events::{JobEvent, job_events};
+pub use jobs::{Job, JobFilter, job, jobs};
+pub use nodes::{ChildCounts, Node, TaskResult, fan_outs, nodes, task_results};
+pub use position::{
+    Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,
+};
+pub use requests::{Request, RequestFilter, request, requests};
+pub use workflows::{Workflow, workflow, workflows};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::Error;
+
+/// Rows of one page, at most.
+pub const PAGE_MAX: i64 = 1_000;
+
+/// Some rows, and where the next ones begin.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// `None` at the end of the list.
+    pub next: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// `rows` were asked for with one more than `limit`.
+    fn cut(mut rows: Vec<T>, limit: i64, cursor: impl Fn(&T) -> String) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(0);
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let next = rows.last().filter(|_| more).map(cursor);
+        Self { items: rows, next }
+    }
+}
+
+fn limit(wanted: i64) -> i64 {
+    wanted.clamp(1, PAGE_MAX)
+}
+
+/// Lists by time carry the time and the id of their last row.
+fn time_cursor(at: DateTime<Utc>, id: &str) -> String {
+    format!("{}_{id}", at.timestamp_micros())
+}
+
+fn parse_time_cursor(cursor: Option<&str>) -> Result<Option<(DateTime<Utc>, &str)>, Error> {
+    let Some(text) = cursor else { return Ok(None) };
+    let parsed = text.split_once('_').and_then(|(micros, id)| {
+        let at = DateTime::from_timestamp_micros(micros.parse().ok()?)?;
+        Some((at, id))
+    });
+    parsed
+        .map(Some)
+        .ok_or_else(|| Error::Cursor(text.chars().take(80).collect()))
+}

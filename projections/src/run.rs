@@ -1,0 +1,118 @@
+//! Everything together, as a process runs it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::Bus;
+use domain::handler::Catalog;
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::Error;
+use crate::projector::Runner;
+use crate::read_models::ReadModels;
+use crate::store::{checkpoints, log};
+use crate::{dead_letters, follower};
+
+/// Connections of a projector, besides those of [`Options::pool`].
+pub const PROJECTOR_CONNECTIONS: u32 = 2;
+
+/// What the read side needs to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub pool: PgPool,
+    pub bus: Bus,
+    /// This start of this process.
+    pub owner: Uuid,
+    /// The handlers that workflows may name.
+    pub catalog: Arc<Catalog>,
+}
+
+impl Options {
+    /// With the handlers that ship with Strata.
+    #[must_use]
+    pub fn new(pool: PgPool, bus: Bus, owner: Uuid) -> Self {
+        Self {
+            pool,
+            bus,
+            owner,
+            catalog: Arc::new(Catalog::shipped()),
+        }
+    }
+}
+
+/// Projects, and collects dead letters, until it is told to stop; errors only slow it down.
+pub async fn run(options: Options, shutdown: CancellationToken) {
+    let wake = Arc::new(Notify::new());
+    let pool = projector_pool(&options.pool);
+    let runner = Runner::new(
+        ReadModels::new(options.catalog),
+        pool.clone(),
+        options.owner,
+        Arc::clone(&wake),
+    );
+    tokio::join!(
+        runner.run(shutdown.clone()),
+        follower::listen(options.bus.clone(), wake, shutdown.clone()),
+        dead_letters::collect(options.bus, options.pool, shutdown),
+    );
+    pool.close().await;
+}
+
+/// Projects here and now until the read models are at `pos`, or at the head of the log without it.
+///
+/// For tools and tests; a running projector is better left alone.
+pub async fn project_until(
+    pool: &PgPool,
+    owner: Uuid,
+    catalog: Arc<Catalog>,
+    pos: Option<i64>,
+) -> Result<(), Error> {
+    let goal = match pos {
+        Some(pos) => pos,
+        None => log::head(pool).await?,
+    };
+    let pool = projector_pool(pool);
+    let mut runner = Runner::new(
+        ReadModels::new(catalog),
+        pool.clone(),
+        owner,
+        Arc::new(Notify::new()),
+    );
+    while checkpoints::position(&pool, crate::READ_MODELS).await? < goal {
+        if !runner.step().await? {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    runner.release().await;
+    Ok(())
+}
+
+/// Empties the read models; whoever projects fills them again from the start of the log.
+pub async fn rebuild(pool: &PgPool) -> Result<(), Error> {
+    Ok(checkpoints::reset(pool, crate::READ_MODELS).await?)
+}
+
+/// Connections with the settings that projectors want.
+///
+/// A process that is stopped in the middle of a transaction must not hold the checkpoint for ever.
+/// Commits need not wait for the disk: rows and checkpoint are lost together or not at all. All
+/// statements find their rows by key, whatever the planner thinks of an empty table.
+fn projector_pool(pool: &PgPool) -> PgPool {
+    let options = pool.connect_options().as_ref().clone().options([
+        ("idle_in_transaction_session_timeout", "5s"),
+        ("lock_timeout", "5s"),
+        ("statement_timeout", "60s"),
+        ("synchronous_commit", "off"),
+        ("enable_hashjoin", "off"),
+        ("enable_mergejoin", "off"),
+        ("jit", "off"),
+    ]);
+    PgPoolOptions::new()
+        .max_connections(PROJECTOR_CONNECTIONS)
+        .acquire_timeout(Duration::from_secs(10))
+        .connect_lazy_with(options)
+}

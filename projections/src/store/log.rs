@@ -1,0 +1,133 @@
+//! Reads of the log, always short and in the order of positions or versions.
+
+use chrono::{DateTime, Utc};
+use sqlx::{Executor, FromRow, Postgres};
+
+/// Payload bytes of one read, at most; a single larger event still comes alone.
+const READ_BYTES_MAX: i64 = 16 * 1024 * 1024;
+
+/// One event as the log keeps it.
+#[derive(Debug, Clone, FromRow)]
+pub struct Entry {
+    pub pos: i64,
+    pub stream_id: String,
+    pub version: i64,
+    #[sqlx(rename = "type")]
+    pub kind: String,
+    pub schema_ver: i16,
+    pub org_id: String,
+    pub payload: Vec<u8>,
+    pub recorded_at: DateTime<Utc>,
+}
+
+impl Entry {
+    /// The event itself.
+    pub fn decode(&self) -> Result<domain::event::Event, domain::event::DecodeError> {
+        let schema_ver = u16::try_from(self.schema_ver).unwrap_or(u16::MAX);
+        domain::event::decode(&self.kind, schema_ver, &self.payload)
+    }
+}
+
+/// The next events after `cursor`. Positions have no gaps, so a range is as good as a limit.
+pub(crate) async fn after<'c>(
+    db: impl Executor<'c, Database = Postgres>,
+    cursor: i64,
+    limit: i64,
+) -> sqlx::Result<Vec<Entry>> {
+    sqlx::query_as(
+        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from (select *, sum(octet_length(payload)) over (order by pos) as total
+               from dagapp.events where pos > $1 and pos <= $1 + $2) e
+         where total <= $3 or pos = $1 + 1
+         order by pos",
+    )
+    .bind(cursor)
+    .bind(limit)
+    .bind(READ_BYTES_MAX)
+    .fetch_all(db)
+    .await
+}
+
+/// Events of one stream after `version`, up to position `upto`.
+pub(crate) async fn of_stream<'c>(
+    db: impl Executor<'c, Database = Postgres>,
+    stream_id: &str,
+    version: i64,
+    upto: i64,
+    limit: i64,
+) -> sqlx::Result<Vec<Entry>> {
+    sqlx::query_as(
+        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from dagapp.events
+         where stream_id = $1 and version > $2 and pos <= $3
+         order by version limit $4",
+    )
+    .bind(stream_id)
+    .bind(version)
+    .bind(upto)
+    .bind(limit)
+    .fetch_all(db)
+    .await
+}
+
+/// Whole streams up to position `upto`, each in order.
+pub(crate) async fn of_streams<'c>(
+    db: impl Executor<'c, Database = Postgres>,
+    stream_ids: &[String],
+    upto: i64,
+) -> sqlx::Result<Vec<Entry>> {
+    sqlx::query_as(
+        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from dagapp.events
+         where stream_id = any($1) and pos <= $2
+         order by pos",
+    )
+    .bind(stream_ids)
+    .bind(upto)
+    .fetch_all(db)
+    .await
+}
+
+/// What jobs took over from older ones: one of their first events.
+pub(crate) async fn reuse_events<'c>(
+    db: impl Executor<'c, Database = Postgres>,
+    stream_ids: &[String],
+) -> sqlx::Result<Vec<Entry>> {
+    sqlx::query_as(
+        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from dagapp.events
+         where stream_id = any($1) and version <= 16 and type = 'outputs_reused'
+         order by pos",
+    )
+    .bind(stream_ids)
+    .fetch_all(db)
+    .await
+}
+
+/// Streams with the given beginning of their names, after `cursor`, that exist at position `upto`.
+pub(crate) async fn streams<'c>(
+    db: impl Executor<'c, Database = Postgres>,
+    prefix: &str,
+    cursor: &str,
+    upto: i64,
+    limit: i64,
+) -> sqlx::Result<Vec<String>> {
+    sqlx::query_scalar(
+        "select stream_id from dagapp.streams
+         where stream_id > $2 and starts_with(stream_id, $1) and first_pos <= $3
+         order by stream_id limit $4",
+    )
+    .bind(prefix)
+    .bind(cursor)
+    .bind(upto)
+    .bind(limit)
+    .fetch_all(db)
+    .await
+}
+
+/// The last position of the log.
+pub(crate) async fn head<'c>(db: impl Executor<'c, Database = Postgres>) -> sqlx::Result<i64> {
+    sqlx::query_scalar("select pos from dagapp.log_head")
+        .fetch_one(db)
+        .await
+}
