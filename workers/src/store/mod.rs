@@ -1,0 +1,231 @@
+//! The object store: outputs, artifacts and logs, by key below one root.
+//!
+//! Keys are relative (`results/...`): what the log remembers stays true when the root moves. Whoever
+//! reads something that the log vouches for compares its SHA-256.
+
+mod open;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use domain::failure::{Failure, FailureClass};
+use domain::job::event::Blob;
+use futures_util::StreamExt;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, WriteMultipart};
+use sha2::{Digest, Sha256};
+use tokio::io::AsyncReadExt;
+
+pub use open::open;
+
+/// Pieces in which files travel.
+const CHUNK_BYTES: usize = 8 * 1024 * 1024;
+
+/// A place for things that are too large for events.
+#[derive(Debug, Clone)]
+pub struct Store {
+    inner: Arc<dyn ObjectStore>,
+    prefix: Path,
+    /// Where it lies, when it is a directory of this machine.
+    local: Option<PathBuf>,
+}
+
+/// Why something could not be stored or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("`{url}` is not an object store: {reason}")]
+    Address { url: String, reason: String },
+    #[error("`{key}` cannot be the key of an object: {reason}")]
+    Key { key: String, reason: String },
+    #[error("the object `{key}` does not exist")]
+    Missing { key: String },
+    #[error("the object `{key}` has SHA-256 {found}, expected {expected}")]
+    Changed {
+        key: String,
+        expected: String,
+        found: String,
+    },
+    #[error("the object store failed at `{key}`: {reason}")]
+    Failed { key: String, reason: String },
+    #[error("cannot read `{path}`: {reason}")]
+    File { path: String, reason: String },
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let (class, code) = match &error {
+            StoreError::Missing { .. } => (FailureClass::Permanent, "object_missing"),
+            StoreError::Changed { .. } => (FailureClass::Permanent, "object_changed"),
+            StoreError::Key { .. } | StoreError::Address { .. } => {
+                (FailureClass::Contract, "object_key")
+            }
+            StoreError::File { .. } => (FailureClass::Permanent, "file"),
+            StoreError::Failed { .. } => (FailureClass::Transient, "object_store"),
+        };
+        Self::new(class, code, &error.to_string())
+    }
+}
+
+impl Store {
+    /// Stores `content` under `key`, replacing what was there.
+    pub async fn put(&self, key: &str, content: Bytes) -> Result<Blob, StoreError> {
+        let blob = Blob {
+            uri: key.to_owned(),
+            sha256: domain::json::sha256_hex(&content),
+            size_bytes: u64::try_from(content.len()).unwrap_or(u64::MAX),
+        };
+        let path = self.path(key)?;
+        let put = self.inner.put(&path, content.into()).await;
+        put.map_err(|error| failed(key, &error))?;
+        Ok(blob)
+    }
+
+    /// Stores a file under `key`, piece by piece.
+    pub async fn put_file(&self, key: &str, file: &FilePath) -> Result<Blob, StoreError> {
+        let unreadable = |error: std::io::Error| StoreError::File {
+            path: file.display().to_string(),
+            reason: error.to_string(),
+        };
+        let path = self.path(key)?;
+        let mut source = tokio::fs::File::open(file).await.map_err(unreadable)?;
+        let upload = self.inner.put_multipart(&path).await;
+        let mut upload = WriteMultipart::new_with_chunk_size(
+            upload.map_err(|error| failed(key, &error))?,
+            CHUNK_BYTES,
+        );
+        let mut hash = Sha256::new();
+        let mut size_bytes: u64 = 0;
+        let mut piece = vec![0; 1024 * 1024];
+        loop {
+            let read = source.read(&mut piece).await.map_err(unreadable)?;
+            let Some(content) = piece.get(..read).filter(|content| !content.is_empty()) else {
+                break;
+            };
+            hash.update(content);
+            size_bytes = size_bytes.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+            let room = upload.wait_for_capacity(4).await;
+            room.map_err(|error| failed(key, &error))?;
+            upload.write(content);
+        }
+        let done = upload.finish().await;
+        done.map_err(|error| failed(key, &error))?;
+        Ok(Blob {
+            uri: key.to_owned(),
+            sha256: hex(&hash.finalize()),
+            size_bytes,
+        })
+    }
+
+    /// Reads the whole object.
+    pub async fn get(&self, key: &str) -> Result<Bytes, StoreError> {
+        let got = self.inner.get(&self.path(key)?).await;
+        let got = got.map_err(|error| failed(key, &error))?;
+        got.bytes().await.map_err(|error| failed(key, &error))
+    }
+
+    /// Reads the whole object and refuses it when it is not what the log vouches for.
+    pub async fn get_checked(&self, key: &str, sha256: &str) -> Result<Bytes, StoreError> {
+        let content = self.get(key).await?;
+        expect(key, sha256, domain::json::sha256_hex(&content))?;
+        Ok(content)
+    }
+
+    /// Size of the object, or nothing when it does not exist.
+    pub async fn head(&self, key: &str) -> Result<Option<u64>, StoreError> {
+        match self.inner.head(&self.path(key)?).await {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(failed(key, &error)),
+        }
+    }
+
+    /// Whether the object exists.
+    pub async fn exists(&self, key: &str) -> Result<bool, StoreError> {
+        Ok(self.head(key).await?.is_some())
+    }
+
+    /// Reads the object piece by piece and gives its SHA-256.
+    pub async fn sha256(&self, key: &str) -> Result<String, StoreError> {
+        let got = self.inner.get(&self.path(key)?).await;
+        let mut pieces = got.map_err(|error| failed(key, &error))?.into_stream();
+        let mut hash = Sha256::new();
+        while let Some(piece) = pieces.next().await {
+            hash.update(piece.map_err(|error| failed(key, &error))?);
+        }
+        Ok(hex(&hash.finalize()))
+    }
+
+    /// Fails unless the object exists and has this SHA-256, if one is known.
+    pub async fn verify(&self, key: &str, sha256: Option<&str>) -> Result<(), StoreError> {
+        match sha256 {
+            Some(expected) => expect(key, expected, self.sha256(key).await?),
+            None if self.exists(key).await? => Ok(()),
+            None => Err(StoreError::Missing {
+                key: key.to_owned(),
+            }),
+        }
+    }
+
+    /// Removes the object; that it does not exist is no error.
+    pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
+        match self.inner.delete(&self.path(key)?).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(failed(key, &error)),
+        }
+    }
+
+    /// The file that holds the object, when the store is a directory of this machine.
+    #[must_use]
+    pub fn local_path(&self, key: &str) -> Option<PathBuf> {
+        let path = self.path(key).ok()?;
+        self.local.as_ref().map(|root| root.join(path.as_ref()))
+    }
+
+    fn path(&self, key: &str) -> Result<Path, StoreError> {
+        let key_error = |error: object_store::path::Error| StoreError::Key {
+            key: key.chars().take(200).collect(),
+            reason: error.to_string(),
+        };
+        let parsed = Path::parse(key).map_err(key_error)?;
+        let mut path = self.prefix.clone();
+        for part in parsed.parts() {
+            path = path.join(part);
+        }
+        Ok(path)
+    }
+}
+
+fn expect(key: &str, expected: &str, found: String) -> Result<(), StoreError> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(StoreError::Changed {
+        key: key.to_owned(),
+        expected: expected.to_owned(),
+        found,
+    })
+}
+
+fn failed(key: &str, error: &object_store::Error) -> StoreError {
+    let key = key.to_owned();
+    match error {
+        object_store::Error::NotFound { .. } => StoreError::Missing { key },
+        other => StoreError::Failed {
+            key,
+            reason: other.to_string(),
+        },
+    }
+}
+
+fn hex(digest: &[u8]) -> String {
+    let mut text = String::with_capacity(digest.len() * 2);
+    for byte in digest {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
