@@ -6,6 +6,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use domain::failure::FailureClass;
 
+use crate::bench::args::BenchCommand;
+use crate::dead_letters::args::DeadLetterCommand;
+use crate::job::args::JobCommand;
+use crate::logging::LogArgs;
+use crate::roles::args::{MigrateArgs, OrchestratorArgs, ProjectorArgs, UpArgs, WorkerArgs};
+
+/// Where a stack keeps its data, unless `--data-dir` says otherwise.
+pub(crate) const DATA_DIR: &str = ".strata";
+
 /// Strata: an event-sourced workflow platform.
 #[derive(Debug, Parser)]
 #[command(name = "strata", version, propagate_version = true)]
@@ -15,7 +24,8 @@ Examples:
   strata workflow validate my_workflow.yaml
   strata workflow simulate my_workflow.yaml --input name=Ada
 
-Exit codes: 0 ok, 1 job failed or output not written, 2 usage or invalid file, 4 not found.
+Exit codes: 0 ok, 1 job failed or output not written, 2 usage or invalid file, 4 not found,
+5 conflict, 6 unreachable, 130 interrupted.
 Data goes to stdout, everything else to stderr.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -24,6 +34,41 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run everything here: private PostgreSQL and NATS unless others are named, and all roles
+    #[command(after_help = "\
+Examples:
+  strata up
+  STRATA_DATABASE_URL=postgres://db/strata STRATA_NATS_URL=nats://bus strata up
+
+With STRATA_DATABASE_URL or STRATA_NATS_URL that service is used, and none is started in its place.
+Logs of the services are in the data directory.")]
+    Up(Box<UpArgs>),
+    /// Run one workflow here from nothing to its result, and show how it goes
+    #[command(after_help = "\
+Examples:
+  strata demo
+  strata demo --data-dir /tmp/strata
+
+If Strata runs on the data directory already, that one is used.")]
+    Demo(DemoArgs),
+    /// Run an orchestrator: it owns jobs and decides; any number may run
+    Orchestrator(OrchestratorArgs),
+    /// Run a projector: it keeps the read models; several may run, one leads
+    Projector(ProjectorArgs),
+    /// Run a worker: it executes tasks
+    #[command(after_help = "\
+Examples:
+  strata worker --profile light
+  strata worker --queues container-tasks=2,gpu=1 --idle-timeout 10m")]
+    Worker(WorkerArgs),
+    /// Submit work, look at it, and steer it
+    #[command(subcommand)]
+    Job(JobCommand),
+    /// Look at messages that nobody could make sense of
+    #[command(subcommand, name = "dead-letters")]
+    DeadLetters(DeadLetterCommand),
+    /// Bring the schema of the database up to date
+    Migrate(MigrateArgs),
     /// Check, draw, list and simulate workflow files; no server is needed
     #[command(subcommand)]
     Workflow(WorkflowCommand),
@@ -32,16 +77,28 @@ pub(crate) enum Command {
         /// The code, as printed by `strata workflow validate`
         code: String,
     },
+    /// Check this machine, and the stack that runs on it
+    ///
+    /// Looks for PostgreSQL, nats-server, a place for data and space; and if a stack runs, whether its
+    /// database and NATS answer. Changes nothing. `--output json` prints the addresses with their
+    /// passwords.
+    #[command(after_help = "\
+Examples:
+  strata doctor
+  strata doctor --output json | jq -r .database_url
+
+Exit codes: 0 all is well, 6 something is missing or does not answer.")]
+    Doctor(DoctorArgs),
     /// Print the completion script of a shell
     #[command(after_help = "\
 Example:
   strata completions bash > ~/.local/share/bash-completion/completions/strata")]
     Completions { shell: Shell },
     /// Measure this build on this machine
-    Bench {
-        /// What to measure
-        name: BenchName,
-    },
+    ///
+    /// Every bench but `core` starts a PostgreSQL, a NATS and the roles of its own, and removes them.
+    #[command(subcommand)]
+    Bench(BenchCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,6 +143,27 @@ Examples:
   strata workflow simulate workflows/process_raster_tiled.yaml --inputs-file inputs.json \\
       --fail process_batches__1:1 --fail-class timeout --output json")]
     Simulate(SimulateArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where the stack keeps its data
+    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+    pub(crate) data_dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Where the stack keeps its data
+    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+    pub(crate) data_dir: PathBuf,
+    /// How to print the checks
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Args)]
@@ -179,12 +257,6 @@ pub(crate) enum GraphFormat {
     Mermaid,
     Dot,
     Svg,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum BenchName {
-    /// Decisions per second and memory of one job, and folding of events
-    Core,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

@@ -35,41 +35,52 @@ impl From<Exit> for ExitCode {
 
 /// An error that knows its exit code and the next useful command.
 #[derive(Debug)]
-pub(crate) struct Stop {
-    pub(crate) exit: Exit,
-    pub(crate) message: String,
-    pub(crate) next: String,
+pub struct Stop {
+    pub exit: Exit,
+    pub message: String,
+    pub next: String,
 }
 
 impl Stop {
-    /// What was asked for is right, and could not be done.
-    pub(crate) fn failed(message: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
+    pub(crate) fn with(
+        exit: Exit,
+        message: impl Into<String>,
+        next: impl Into<String>,
+    ) -> anyhow::Error {
         let stop = Self {
-            exit: Exit::Failed,
+            exit,
             message: message.into(),
             next: next.into(),
         };
         stop.into()
+    }
+
+    /// What was asked for is right, and could not be done.
+    pub(crate) fn failed(message: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
+        Self::with(Exit::Failed, message, next)
     }
 
     /// Wrong usage or an invalid file.
     pub(crate) fn usage(message: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
-        let stop = Self {
-            exit: Exit::Usage,
-            message: message.into(),
-            next: next.into(),
-        };
-        stop.into()
+        Self::with(Exit::Usage, message, next)
     }
 
     /// Something that was named does not exist.
     pub(crate) fn not_found(message: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
-        let stop = Self {
-            exit: Exit::NotFound,
-            message: message.into(),
-            next: next.into(),
-        };
-        stop.into()
+        Self::with(Exit::NotFound, message, next)
+    }
+
+    /// Somebody else has what was asked for.
+    pub(crate) fn conflict(message: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
+        Self::with(Exit::Conflict, message, next)
+    }
+
+    /// A service is missing or does not answer.
+    pub(crate) fn unreachable(
+        message: impl Into<String>,
+        next: impl Into<String>,
+    ) -> anyhow::Error {
+        Self::with(Exit::Unreachable, message, next)
     }
 }
 

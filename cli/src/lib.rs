@@ -5,12 +5,20 @@
 
 mod args;
 mod bench;
+mod dead_letters;
+mod demo;
+mod doctor;
 pub mod exit;
 mod explain;
 mod graph;
 mod handlers;
+mod job;
 mod list;
+mod logging;
 pub mod output;
+mod roles;
+pub mod runtime;
+pub mod services;
 mod shipped;
 mod simulate;
 mod source;
@@ -20,7 +28,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser};
 
-use args::{BenchName, Cli, Command, WorkflowCommand};
+use args::{Cli, Command, WorkflowCommand};
 use exit::{Exit, Stop};
 use output::{Console, Paint};
 
@@ -53,15 +61,22 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
             WorkflowCommand::Simulate(args) => simulate::run(&args, console),
         },
         Command::Explain { code } => explain::run(&code, console),
+        Command::Demo(args) => demo::run(&args, console),
+        Command::DeadLetters(command) => dead_letters::run(&command, console),
+        Command::Up(args) => roles::up(&args, console),
+        Command::Orchestrator(args) => roles::orchestrator(&args, console),
+        Command::Projector(args) => roles::projector(&args, console),
+        Command::Worker(args) => roles::worker(&args, console),
+        Command::Migrate(args) => roles::migrate(&args, console),
+        Command::Job(command) => job::run(&command, console),
+        Command::Doctor(args) => doctor::run(&args, console),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "strata", &mut script);
             console.data(&String::from_utf8_lossy(&script))?;
             Ok(Exit::Ok)
         }
-        Command::Bench {
-            name: BenchName::Core,
-        } => bench::core(console),
+        Command::Bench(command) => bench::run(&command, console),
     }
 }
 

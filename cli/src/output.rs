@@ -21,6 +21,8 @@ pub struct Look {
     pub colour: bool,
     /// Whether tables are broken to the width; in a file, lines may be long.
     pub wrap: bool,
+    /// Whether stderr is a terminal, where progress may be drawn over itself.
+    pub live: bool,
 }
 
 /// What a command reads from and writes to.
@@ -56,6 +58,7 @@ impl Look {
             width: WIDTH,
             colour: false,
             wrap: false,
+            live: false,
         }
     }
 
@@ -70,6 +73,7 @@ impl Look {
             width: width(columns.as_deref(), terminal),
             colour: tty && !set("NO_COLOR"),
             wrap: tty,
+            live: io::stderr().is_terminal(),
         }
     }
 

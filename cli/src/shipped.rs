@@ -10,7 +10,7 @@ macro_rules! workflow {
 }
 
 /// File name and text, by name.
-pub(crate) const WORKFLOWS: [(&str, &str); 8] = [
+pub(crate) const WORKFLOWS: [(&str, &str); 9] = [
     workflow!("create_h3_base"),
     workflow!("echo"),
     workflow!("hello_world"),
@@ -18,6 +18,7 @@ pub(crate) const WORKFLOWS: [(&str, &str); 8] = [
     workflow!("process_raster_tiled"),
     workflow!("process_raster_v2"),
     workflow!("raster_processing"),
+    workflow!("tour"),
     workflow!("vector_ingest"),
 ];
 

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::definition::model::Workflow;
+use domain::definition::model::{ValueType, Workflow};
 pub(crate) use domain::definition::{Code, Diagnostic, error_page};
 use domain::definition::{
     Graph, InputProblem, TEXT_BYTES_MAX, compile, content_hash, json_schema, load, resolve_inputs,
@@ -152,4 +152,12 @@ pub(crate) fn json_object(path: &Path) -> anyhow::Result<Map<String, Value>> {
         let message = format!("`{shown}` does not hold one JSON object: {error}");
         Stop::usage(message, next)
     })
+}
+
+/// A value from the command line: text where text is wanted, else JSON if it is JSON.
+pub(crate) fn value_of(text: &str, kind: Option<ValueType>) -> Value {
+    if kind == Some(ValueType::String) {
+        return text.into();
+    }
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }

@@ -39,14 +39,15 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
         }
     }
     let mut figures: Vec<Figure> = Vec::new();
+    let mut smallest = None;
     for (((children, _), mut reports), bytes_per_node) in jobs.iter().zip(measured).zip(memory) {
         reports.times.sort_unstable();
         let total_s = reports.total.as_secs_f64();
         let count = f64::from(REPORTS * PASSES);
         let ns_per_report = total_s * 1e9 / count;
         let (rate_per_s, limit_per_s) = (count / total_s, count / reports.cloning.as_secs_f64());
-        let smallest = figures.first().and_then(|f| f.ns_per_report);
-        figures.push(Figure {
+        let first = *smallest.get_or_insert(ns_per_report);
+        let mut figure = Figure {
             bench: "core",
             n: u64::from(*children),
             total_s,
@@ -55,12 +56,14 @@ pub(super) fn measure() -> anyhow::Result<Vec<Figure>> {
             p99_ms: percentile_ms(&reports.times, 99),
             limit_per_s,
             ratio: rate_per_s / limit_per_s,
-            growth: ns_per_report / smallest.unwrap_or(ns_per_report),
             rss_mb: megabytes(resident_bytes()?),
-            nodes: Some(*children),
-            ns_per_report: Some(ns_per_report),
-            bytes_per_node: Some(bytes_per_node),
-        });
+            ..Figure::default()
+        };
+        figure.also("growth", json!(ns_per_report / first));
+        figure.also("nodes", json!(children));
+        figure.also("ns_per_report", json!(ns_per_report));
+        figure.also("bytes_per_node", json!(bytes_per_node));
+        figures.push(figure);
     }
     Ok(figures)
 }

@@ -29,12 +29,21 @@ pub(super) fn percentile_ms(sorted: &[Duration], per_cent: usize) -> f64 {
 
 /// Memory of this process that is in RAM, in bytes.
 pub(super) fn resident_bytes() -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")
-        .context("cannot read the memory of this process; the benchmark needs Linux")?;
-    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+    memory("self", "VmRSS:")
+}
+
+/// The most memory that a process has had in RAM, in bytes.
+pub(super) fn peak_bytes(pid: u32) -> anyhow::Result<u64> {
+    memory(&pid.to_string(), "VmHWM:")
+}
+
+fn memory(process: &str, field: &str) -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))
+        .context("cannot read the memory of a process; the benchmark needs Linux")?;
+    let line = status.lines().find_map(|l| l.strip_prefix(field));
     let kilobytes = line.and_then(|l| l.trim().strip_suffix("kB"));
     let kilobytes = kilobytes.and_then(|k| k.trim().parse::<u64>().ok());
-    Ok(kilobytes.context("/proc/self/status has no VmRSS")? * 1_024)
+    Ok(kilobytes.with_context(|| format!("/proc has no {field}"))? * 1_024)
 }
 
 /// Bytes in megabytes.

@@ -1,18 +1,33 @@
 //! `strata bench`: figures of this build on this machine, as JSON lines on stdout and a table on stderr.
 //!
-//! Every line has the same keys, so that figures can be compared over time by a program. `limit_per_s` is
-//! the machine's own limit for comparable work, measured in the same run: how many of the same events
-//! per second a plain loop can clone. A decision cannot be faster than making its event.
+//! Every line has the same first keys, so that figures can be compared over time by a program.
+//! `limit_per_s` is the machine's own limit for comparable work, measured in the same run. For `core` it
+//! is how many of the same events per second a plain loop can clone: a decision cannot be faster than
+//! making its event. The others say in `limit` what theirs is.
 
+mod append;
+pub(crate) mod args;
 mod core;
+mod fanout;
 mod fixture;
 mod fold;
+mod jobs;
+mod latency;
+mod limit;
+mod look;
 mod meter;
+mod rig;
+mod shapes;
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::output::{Console, lines_of};
+use crate::{logging, runtime};
+use args::BenchCommand;
 
 /// One measured line.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -21,28 +36,38 @@ struct Figure {
     n: u64,
     total_s: f64,
     rate_per_s: f64,
-    /// Of one report; for `core-fold` of a batch of 1,000 events.
+    /// Of one report, batch, job or task; for `core-fold` of a batch of 1,000 events.
     p50_ms: f64,
     p99_ms: f64,
     limit_per_s: f64,
     /// What is reached of the limit: `rate_per_s` against `limit_per_s`.
     ratio: f64,
-    /// Time per report against that of the smallest job; for `core-fold` total time against the
-    /// smaller fold.
-    growth: f64,
+    /// Of the largest process of ours.
     rss_mb: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    nodes: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ns_per_report: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_per_node: Option<f64>,
+    /// What only this bench has.
+    #[serde(flatten)]
+    more: BTreeMap<&'static str, Value>,
 }
 
-/// Decisions and memory of one job of three sizes, then folding of events.
-pub(crate) fn core(console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    let mut figures = core::measure()?;
-    figures.extend(fold::measure()?);
+impl Figure {
+    fn also(&mut self, key: &'static str, value: Value) {
+        self.more.insert(key, value);
+    }
+}
+
+/// Measures, and prints what was measured.
+pub(crate) fn run(command: &BenchCommand, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    let figures = match command {
+        BenchCommand::Core => {
+            let mut figures = core::measure()?;
+            figures.extend(fold::measure()?);
+            figures
+        }
+        _ => {
+            logging::init_quiet(&logging::LogArgs::default());
+            runtime::block_on(|stop| async move { on_a_stack(command, &stop).await })?
+        }
+    };
     for figure in &figures {
         console.data(&serde_json::to_string(figure)?)?;
     }
@@ -50,35 +75,50 @@ pub(crate) fn core(console: &mut Console<'_>) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
+async fn on_a_stack(
+    command: &BenchCommand,
+    stop: &tokio_util::sync::CancellationToken,
+) -> anyhow::Result<Vec<Figure>> {
+    let with_roles = !matches!(command, BenchCommand::Append);
+    let measured = rig::with(stop, with_roles, async |rig| match command {
+        BenchCommand::Core => Ok(Vec::new()),
+        BenchCommand::Append => append::measure(rig).await,
+        BenchCommand::Jobs { jobs } => jobs::measure(rig, *jobs).await,
+        BenchCommand::Chain => jobs::chain(rig).await,
+        BenchCommand::Fanout { items } => fanout::measure(rig, *items).await,
+        BenchCommand::Latency => latency::measure(rig).await,
+        BenchCommand::Cancel { items } => fanout::cancel(rig, *items).await,
+    });
+    Box::pin(measured).await
+}
+
+/// The memory of the largest process, in megabytes.
+fn largest(memory: &BTreeMap<&'static str, f64>) -> f64 {
+    memory.values().copied().fold(0.0, f64::max)
+}
+
 fn table(figures: &[Figure], console: &Console<'_>) -> String {
     let header = [
-        "BENCH",
-        "N",
-        "RATE/S",
-        "NS/REPORT",
-        "P50 MS",
-        "P99 MS",
-        "LIMIT/S",
-        "RATIO",
-        "GROWTH",
-        "BYTES/NODE",
-        "RSS MB",
+        "BENCH", "N", "TOTAL S", "RATE/S", "P50 MS", "P99 MS", "LIMIT/S", "RATIO", "RSS MB", "MORE",
     ];
     let mut table = console.look.table(&header);
-    let whole = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.0}"));
     for figure in figures {
+        let more = figure.more.iter().filter(|(_, value)| !value.is_object());
+        let more = more.map(|(key, value)| match value.as_f64() {
+            Some(number) => format!("{key} {number:.2}"),
+            None => format!("{key} {value}"),
+        });
         table.add_row([
             figure.bench.to_owned(),
             figure.n.to_string(),
-            whole(Some(figure.rate_per_s)),
-            whole(figure.ns_per_report),
+            format!("{:.2}", figure.total_s),
+            format!("{:.0}", figure.rate_per_s),
             format!("{:.4}", figure.p50_ms),
             format!("{:.4}", figure.p99_ms),
-            whole(Some(figure.limit_per_s)),
+            format!("{:.0}", figure.limit_per_s),
             format!("{:.2}", figure.ratio),
-            format!("{:.2}", figure.growth),
-            whole(figure.bytes_per_node),
-            whole(Some(figure.rss_mb)),
+            format!("{:.0}", figure.rss_mb),
+            more.collect::<Vec<_>>().join(", "),
         ]);
     }
     lines_of(&table)

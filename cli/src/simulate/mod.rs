@@ -79,7 +79,7 @@ fn given_inputs(
             continue;
         };
         let kind = definition.workflow.inputs.get(name).map(|input| input.kind);
-        given.insert(name.to_owned(), plan::value_of(value, kind));
+        given.insert(name.to_owned(), source::value_of(value, kind));
     }
     if problems.is_empty() {
         Ok(given)

@@ -2,7 +2,6 @@
 
 use domain::definition::Graph;
 use domain::definition::graph::Kind;
-use domain::definition::model::ValueType;
 use domain::failure::FailureClass;
 use domain::id::NodeId;
 use serde_json::Value;
@@ -10,7 +9,7 @@ use serde_json::Value;
 use super::chance::Chance;
 use super::timeline::Timeline;
 use crate::args::SimulateArgs;
-use crate::source::{Definition, did_you_mean};
+use crate::source::{self, Definition, did_you_mean};
 
 /// The options, in the terms of the graph.
 pub(super) struct Plan {
@@ -158,7 +157,7 @@ fn setting(text: &str, definition: &Definition) -> Result<(NodeId, (Vec<String>,
         ));
     };
     let kind = (path.len() == 1).then_some(declared.kind);
-    Ok((target, (path, value_of(value, kind))))
+    Ok((target, (path, source::value_of(value, kind))))
 }
 
 /// The node or child that an option names; a worker must take part in it.
@@ -179,12 +178,4 @@ fn target(text: &str, graph: &Graph) -> Result<NodeId, String> {
         return Err(format!("`{}` is no fan_out and has no children", node.name));
     }
     Ok(id)
-}
-
-/// A value from the command line: text where text is wanted, else JSON if it is JSON.
-pub(super) fn value_of(text: &str, kind: Option<ValueType>) -> Value {
-    if kind == Some(ValueType::String) {
-        return text.into();
-    }
-    serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }

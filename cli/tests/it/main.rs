@@ -4,7 +4,13 @@
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
+mod jobs;
+#[cfg(test)]
 mod run;
+#[cfg(test)]
+mod services;
 #[cfg(test)]
 mod simulate;
 #[cfg(test)]

@@ -33,7 +33,7 @@ fn node<'a>(report: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no node {name}"))
 }
 
-const ALL: [&str; 8] = [
+const ALL: [&str; 9] = [
     "create_h3_base",
     "echo",
     "hello_world",
@@ -41,6 +41,7 @@ const ALL: [&str; 8] = [
     "process_raster_tiled",
     "process_raster_v2",
     "raster_processing",
+    "tour",
     "vector_ingest",
 ];
 

@@ -1,0 +1,34 @@
+//! What may be typed for `strata bench`.
+
+use clap::Subcommand;
+
+/// What to measure.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Decisions per second and memory of one job, and folding of events
+    Core,
+    /// The appender against a raw insert of the same rows
+    Append,
+    /// Jobs of one task, submitted in bulk and one by one
+    Jobs {
+        /// How many to submit in bulk
+        #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        jobs: u32,
+    },
+    /// 100 jobs of ten steps, one after another
+    Chain,
+    /// One job that fans out and joins
+    Fanout {
+        /// Children of the fan-out
+        #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        items: u32,
+    },
+    /// One job after another on an idle system
+    Latency,
+    /// Cancelling one job with very many children
+    Cancel {
+        /// Children of the fan-out
+        #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        items: u32,
+    },
+}

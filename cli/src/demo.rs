@@ -1,0 +1,120 @@
+//! `strata demo`: everything from nothing to a result, in front of the reader's eyes.
+//!
+//! It starts what `strata up` starts, or uses what runs on the data directory, and leaves nothing
+//! running that was not running before.
+
+use clap::Parser;
+use commands::register::Registered;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{Cli, Command, DemoArgs};
+use crate::exit::{Exit, Stop};
+use crate::job::{client, submit, watch};
+use crate::logging::{self, LogLevel};
+use crate::output::Console;
+use crate::roles::args::UpArgs;
+use crate::roles::stack::Write;
+use crate::roles::{Running, start};
+use crate::{runtime, shipped};
+
+/// The workflow that is shown.
+const WORKFLOW: &str = "tour";
+
+pub(crate) fn run(args: &DemoArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    logging::init_at_least(&args.log, LogLevel::Warn);
+    let up = up_args(args)?;
+    runtime::block_on(|stop| async move {
+        let dir = args.data_dir.display();
+        console.talk(&format!("Starting Strata on {dir} ..."))?;
+        match Box::pin(start(&up, &stop)).await {
+            Ok(running) => with(running, args, console, &stop).await,
+            Err(error) if is_taken(&error) => {
+                console.talk("It runs there already; that one is used.")?;
+                let write = client::write(&up.stack).await?;
+                let ended = tour(&write, args, console, &stop).await;
+                write.stop().await;
+                ended
+            }
+            Err(error) => Err(error),
+        }
+    })
+}
+
+async fn with(
+    running: Running,
+    args: &DemoArgs,
+    console: &mut Console<'_>,
+    stop: &CancellationToken,
+) -> anyhow::Result<Exit> {
+    let ended = tokio::select! {
+        ended = tour(&running.write, args, console, stop) => ended,
+        error = running.failure() => Err(error),
+    };
+    running.stop().await;
+    ended
+}
+
+async fn tour(
+    write: &Write,
+    args: &DemoArgs,
+    console: &mut Console<'_>,
+    stop: &CancellationToken,
+) -> anyhow::Result<Exit> {
+    register(write).await?;
+    let order = submit::plain_order(WORKFLOW);
+    let submitted = write.writer.submit(order).await.map_err(submit::refused)?;
+    let job = submitted.job_id;
+    let Some(ended) = watch::follow(write, job, console, stop).await? else {
+        return Ok(Exit::Interrupted);
+    };
+    watch::say_end(&ended, console)?;
+    if let Some(result) = ended.result() {
+        console.data(&serde_json::to_string_pretty(result)?)?;
+    }
+    let dir = match args.data_dir.as_os_str() == crate::args::DATA_DIR {
+        true => String::new(),
+        false => format!(" --data-dir {}", args.data_dir.display()),
+    };
+    console.talk(&format!(
+        "\nEverything that happened is in the log. Look at it:\n  \
+         strata up{dir}      # in another terminal\n  \
+         strata job show {job}{dir}\n  \
+         strata job events {job}{dir}\n  \
+         strata job why {job} prepare_large{dir}"
+    ))?;
+    Ok(watch::exit_of(&ended))
+}
+
+/// The stack that runs may be of a build that did not ship it.
+async fn register(write: &Write) -> anyhow::Result<()> {
+    let file = format!("{WORKFLOW}.yaml");
+    let found = shipped::WORKFLOWS.iter().find(|(name, _)| *name == file);
+    let text = found.map_or("", |(_, text)| text);
+    match write.writer.register_workflow(text.as_bytes()).await? {
+        Registered::New { .. } | Registered::Known { .. } => Ok(()),
+        Registered::Invalid { problems } => {
+            let first = problems.first().map(|p| p.message.clone());
+            let message = format!("{file} is not valid: {}", first.unwrap_or_default());
+            Err(Stop::failed(message, ""))
+        }
+        Registered::Refused { id, reason } => {
+            let message = format!("workflow {id} is not registered: {reason}");
+            Err(Stop::conflict(message, ""))
+        }
+    }
+}
+
+/// What `strata up` would do with no more than the data directory.
+fn up_args(args: &DemoArgs) -> anyhow::Result<UpArgs> {
+    let Command::Up(mut up) = Cli::try_parse_from(["strata", "up"])?.command else {
+        anyhow::bail!("`strata up` is not `strata up`, which is a fault of Strata");
+    };
+    up.stack.data_dir.clone_from(&args.data_dir);
+    up.stack.log = args.log.clone();
+    Ok(*up)
+}
+
+fn is_taken(error: &anyhow::Error) -> bool {
+    let stop = error.downcast_ref::<Stop>();
+    stop.is_some_and(|stop| stop.exit == Exit::Conflict)
+}

@@ -1,0 +1,71 @@
+//! `strata job list`.
+
+use domain::job::JobStatus;
+use projections::read::{self, Job, JobFilter};
+
+use super::args::ListArgs;
+use super::client;
+use crate::args::Format;
+use crate::exit::Exit;
+use crate::output::{Console, lines_of};
+
+pub(super) async fn run(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    let pool = client::read(&args.stack).await?;
+    let status = args.status.as_deref().and_then(|word| {
+        let mut all = JobStatus::ALL.into_iter();
+        all.find(|status| status.word().eq_ignore_ascii_case(word))
+    });
+    let filter = JobFilter {
+        status,
+        workflow_id: args.workflow.clone(),
+        org_id: None,
+        limit: args.limit,
+        cursor: args.cursor.clone(),
+    };
+    let page = read::jobs(&pool, &filter).await;
+    let page = page.map_err(client::unreadable)?;
+    if args.output == Format::Json {
+        console.data(&serde_json::to_string_pretty(&page)?)?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = console
+        .look
+        .table(&["JOB", "WORKFLOW", "STATUS", "NODES", "CREATED"]);
+    for job in &page.items {
+        let workflow = format!("{} v{}", job.workflow_id, job.workflow_version);
+        let created = job.created_at.format("%Y-%m-%d %H:%M:%S").to_string();
+        table.add_row([
+            &job.job_id,
+            &workflow,
+            &status_of(job),
+            &done(job),
+            &created,
+        ]);
+    }
+    if page.items.is_empty() {
+        console.talk("no jobs; one is made by: strata job submit hello_world")?;
+    } else {
+        console.data(&lines_of(&table))?;
+    }
+    if let Some(next) = &page.next {
+        console.talk(&format!("more: strata job list --cursor {next}"))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The status, and whether the job is held back.
+pub(super) fn status_of(job: &Job) -> String {
+    let paused = if job.paused && job.completed_at.is_none() {
+        " (paused)"
+    } else {
+        ""
+    };
+    format!("{}{paused}", job.status)
+}
+
+/// Nodes and children that are done, of all that are known.
+fn done(job: &Job) -> String {
+    let open = job.pending + job.ready + job.dispatched + job.running;
+    let done = job.completed + job.failed + job.skipped;
+    format!("{done}/{}", open + done)
+}

@@ -1,0 +1,92 @@
+//! What the program says while it works: to stderr, for people or for programs.
+
+use std::io::{IsTerminal, stderr};
+
+use clap::{Args, ValueEnum};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+/// Shown when neither `--log-level` nor `RUST_LOG` says something else.
+const DEFAULT: &str = "info,sqlx=warn,async_nats=warn";
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct LogArgs {
+    /// How to write the log; for people on a terminal, else JSON
+    #[arg(long, value_enum)]
+    pub(crate) log_format: Option<LogFormat>,
+    /// Least level to log; `RUST_LOG` can say more
+    #[arg(long, value_enum)]
+    pub(crate) log_level: Option<LogLevel>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    Human,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// Starts logging for a command of a person: only what went wrong, unless more is asked for.
+pub(crate) fn init_quiet(args: &LogArgs) {
+    init_at_least(args, LogLevel::Error);
+}
+
+/// Starts logging from this level on, unless another one is asked for.
+pub(crate) fn init_at_least(args: &LogArgs, level: LogLevel) {
+    let log_level = args.log_level.unwrap_or(level);
+    init(&LogArgs {
+        log_level: Some(log_level),
+        ..args.clone()
+    });
+}
+
+/// Starts logging; once per process, later calls change nothing.
+pub(crate) fn init(args: &LogArgs) {
+    let terminal = stderr().is_terminal();
+    let human = if terminal {
+        LogFormat::Human
+    } else {
+        LogFormat::Json
+    };
+    let coloured = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let builder = tracing_subscriber::fmt()
+        .with_writer(stderr)
+        .with_env_filter(filter(args.log_level));
+    // Fails only if it has been called before.
+    let _ = match args.log_format.unwrap_or(human) {
+        LogFormat::Human => builder.with_ansi(coloured).with_target(false).try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    };
+}
+
+fn filter(level: Option<LogLevel>) -> EnvFilter {
+    let level = level.map(|level| match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    });
+    match level {
+        Some(level) => EnvFilter::new(level.to_string()),
+        None => EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_argument_wins() {
+        assert_eq!(filter(Some(LogLevel::Debug)).to_string(), "debug");
+    }
+}

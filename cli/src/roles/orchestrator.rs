@@ -1,0 +1,123 @@
+//! `strata orchestrator`: owns jobs, decides, dispatches.
+
+use std::sync::Arc;
+
+use bus::Bus;
+use commands::orchestrator::{self, Dispatch, Handle, Notice, Options};
+use domain::job::Policy;
+use domain::message::TaskMessage;
+use projections::dispatch::{self, Publisher};
+use serde_json::Map;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::args::{OrchestratorArgs, Own};
+use super::budget::Budget;
+use super::stack::{Stack, Write, fresh_owner, host};
+use super::{migrate, register};
+use crate::exit::Exit;
+use crate::output::Console;
+use crate::{logging, runtime};
+
+pub(crate) fn run(args: &OrchestratorArgs, _console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    logging::init(&args.stack.log);
+    let stack = Stack::find(&args.stack)?;
+    runtime::block_on(|stop| async move {
+        migrate::require(&stack).await?;
+        let bus = stack.bus("orchestrator").await?;
+        let budget = Budget::ORCHESTRATOR;
+        let write = stack.write(&budget, Some(bus.clone())).await?;
+        budget.announce(&write.pool).await;
+        let running = start(&args.own, &write, bus).await?;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = running.ended() => {
+                running.stop().await;
+                anyhow::bail!("the orchestrator ended by itself, which is a fault of Strata");
+            }
+        }
+        running.stop().await;
+        write.stop().await;
+        Ok(Exit::Ok)
+    })
+}
+
+/// A running orchestrator with its way to the queues.
+pub(super) struct Orchestrating {
+    handle: Handle,
+    publishing: CancellationToken,
+}
+
+impl Orchestrating {
+    /// Hands everything over.
+    pub(super) async fn stop(self) {
+        self.handle.stop().await;
+        self.publishing.cancel();
+    }
+
+    /// Returns only if something is wrong.
+    pub(super) async fn ended(&self) {
+        let mut look = tokio::time::interval(std::time::Duration::from_secs(1));
+        while !self.handle.is_finished() {
+            look.tick().await;
+        }
+    }
+}
+
+/// Registers the workflows and starts to own jobs.
+pub(super) async fn start(own: &Own, write: &Write, bus: Bus) -> anyhow::Result<Orchestrating> {
+    register::all(&write.writer, own.workflows.as_deref()).await?;
+    let publishing = CancellationToken::new();
+    let (publisher, found) = Publisher::new(bus.clone());
+    let (notices, told) = mpsc::channel(1_024);
+    tokio::spawn(publisher.clone().run(publishing.clone()));
+    tokio::spawn(translate(found, notices));
+    let owner = fresh_owner();
+    let options = Options {
+        owner,
+        host: host(),
+        policy: Policy {
+            // Workers name their runs every few seconds; two rounds of that.
+            claim_grace: own.run_silence.min(Policy::default().claim_grace),
+            ..Policy::default()
+        },
+        env: Map::new(),
+        fail_fast: own.fail_fast,
+        beat: own.beat,
+        stale: own.stale,
+        scan: own.scan,
+        sweep: own.sweep,
+        run_silence: own.run_silence,
+        jobs_max: usize::try_from(own.jobs_max)?,
+        nodes_max: usize::try_from(own.nodes_max)?,
+        dispatch: Arc::new(ToQueues(publisher)),
+        notices: told,
+    };
+    let handle = orchestrator::start(write.writer.clone(), bus, options).await?;
+    tracing::info!(owner_id = %owner, "the orchestrator is ready");
+    Ok(Orchestrating { handle, publishing })
+}
+
+/// What the owner decides goes to the queues.
+struct ToQueues(Publisher);
+
+impl Dispatch for ToQueues {
+    fn publish(&self, messages: Vec<TaskMessage>) {
+        self.0.publish(messages);
+    }
+}
+
+/// What the publisher finds out, in the words of the owner.
+async fn translate(mut found: mpsc::Receiver<dispatch::Notice>, notices: mpsc::Sender<Notice>) {
+    while let Some(notice) = found.recv().await {
+        let notice = match notice {
+            dispatch::Notice::StreamLost => Notice::StreamLost,
+            // Where it lies is nothing that the owner acts on; what cannot be sent at all runs into
+            // the time limit of waiting, and is in the log of this process.
+            dispatch::Notice::Published { .. } | dispatch::Notice::Undeliverable { .. } => continue,
+        };
+        if notices.send(notice).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Registers workflow files and seeded platforms when an orchestrator starts.
+
+use std::path::Path;
+
+use commands::register::Registered;
+use commands::write::Writer;
+
+use crate::shipped;
+use crate::source;
+
+/// Registers every file; a bad one is named and blocks no other (P-14).
+pub(super) async fn all(writer: &Writer, dir: Option<&Path>) -> anyhow::Result<()> {
+    writer.register_platforms().await?;
+    match dir {
+        None => {
+            for (name, text) in shipped::WORKFLOWS {
+                one(writer, name, text.as_bytes()).await?;
+            }
+        }
+        Some(dir) => {
+            for file in source::files_of(dir)? {
+                let name = file.display().to_string();
+                match std::fs::read(&file) {
+                    Ok(text) => one(writer, &name, &text).await?,
+                    Err(error) => {
+                        tracing::error!(file = name, %error, "a workflow file cannot be read");
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn one(writer: &Writer, file: &str, text: &[u8]) -> anyhow::Result<()> {
+    match writer.register_workflow(text).await? {
+        Registered::New { id, version } => {
+            tracing::info!(file, "workflow {id} version {version} is registered");
+        }
+        Registered::Known { id, version } => {
+            tracing::debug!(file, "workflow {id} version {version} is known");
+        }
+        Registered::Invalid { problems } => tracing::error!(
+            file,
+            problems = problems.len(),
+            first = problems
+                .first()
+                .map(|p| p.message.as_str())
+                .unwrap_or_default(),
+            "an invalid workflow file is left out: `strata workflow validate {file}` explains it"
+        ),
+        Registered::Refused { id, reason } => {
+            tracing::error!(file, "workflow {id} is not registered: {reason}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! `strata up`: services, schema, and all roles in one process.
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::args::UpArgs;
+use super::budget::Budget;
+use super::orchestrator::{self, Orchestrating};
+use super::stack::{Stack, Write};
+use super::{migrate, projector, worker};
+use crate::exit::Exit;
+use crate::output::Console;
+use crate::services::{Options, Services};
+use crate::{logging, runtime};
+
+/// How long the projector may take to end its transaction.
+const PROJECTOR_END: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(args: &UpArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    logging::init(&args.stack.log);
+    runtime::block_on(|stop| async move {
+        let running = Box::pin(start(args, &stop)).await?;
+        let dir = args.stack.data_dir.display();
+        console.talk(&format!(
+            "Strata runs on {dir}. In another terminal:\n  \
+             strata job submit hello_world --input name=Ada --watch\n  \
+             strata job list\nCtrl-C stops it."
+        ))?;
+        let ended = tokio::select! {
+            () = stop.cancelled() => Ok(Exit::Ok),
+            error = running.failure() => Err(error),
+        };
+        running.stop().await;
+        ended
+    })
+}
+
+/// Everything that `strata up` runs.
+pub(crate) struct Running {
+    services: Services,
+    pub(crate) write: Write,
+    orchestrating: Orchestrating,
+    projecting: JoinHandle<()>,
+    stop_projector: CancellationToken,
+    working: JoinHandle<anyhow::Result<()>>,
+    stop_worker: CancellationToken,
+}
+
+/// Starts it all; after an error nothing runs.
+pub(crate) async fn start(args: &UpArgs, stop: &CancellationToken) -> anyhow::Result<Running> {
+    let options = Options::from_env(&args.stack.data_dir);
+    let services = Services::start(&options, stop).await?;
+    match start_roles(args, &services).await {
+        Ok((write, orchestrating, roles)) => {
+            let [stop_projector, stop_worker] = roles.stops;
+            Ok(Running {
+                services,
+                write,
+                orchestrating,
+                projecting: roles.projecting,
+                stop_projector,
+                working: roles.working,
+                stop_worker,
+            })
+        }
+        Err(error) => {
+            services.stop().await;
+            Err(error)
+        }
+    }
+}
+
+struct Roles {
+    projecting: JoinHandle<()>,
+    working: JoinHandle<anyhow::Result<()>>,
+    /// Of the projector and of the worker.
+    stops: [CancellationToken; 2],
+}
+
+async fn start_roles(
+    args: &UpArgs,
+    services: &Services,
+) -> anyhow::Result<(Write, Orchestrating, Roles)> {
+    let stack = Stack::new(services.context(), &args.stack)?;
+    let store = stack.store(&args.store)?;
+    migrate::up_to_date(&stack).await?;
+    let bus = stack.bus("up").await?;
+    let budget = Budget::UP;
+    let write = stack.write(&budget, Some(bus.clone())).await?;
+    budget.announce(&write.pool).await;
+    let orchestrating = orchestrator::start(&args.own, &write, bus.clone()).await?;
+    let stops = [CancellationToken::new(), CancellationToken::new()];
+    let [stop_projector, stop_worker] = stops.clone();
+    let projecting = projector::work(write.pool.clone(), bus.clone(), stop_projector);
+    let projecting = tokio::spawn(projecting);
+    let (work, its_stack) = (args.work.clone(), stack);
+    let working =
+        tokio::spawn(async move { worker::work(&its_stack, bus, store, &work, stop_worker).await });
+    let roles = Roles {
+        projecting,
+        working,
+        stops,
+    };
+    Ok((write, orchestrating, roles))
+}
+
+impl Running {
+    /// Waits for something that never should happen.
+    pub(crate) async fn failure(&self) -> anyhow::Error {
+        tokio::select! {
+            error = self.services.failure() => error,
+            () = self.orchestrating.ended() => {
+                anyhow::anyhow!("the orchestrator ended by itself, which is a fault of Strata")
+            }
+        }
+    }
+
+    /// Stops the roles in the order in which they lean on each other, and then the services.
+    pub(crate) async fn stop(self) {
+        self.stop_worker.cancel();
+        match self.working.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the worker ended with an error"),
+            Err(error) => tracing::error!(%error, "the worker panicked"),
+        }
+        self.orchestrating.stop().await;
+        self.stop_projector.cancel();
+        let _ = tokio::time::timeout(PROJECTOR_END, self.projecting).await;
+        self.write.stop().await;
+        self.services.stop().await;
+    }
+}

@@ -1,0 +1,62 @@
+//! Running asynchronous commands, and ending them when somebody asks.
+//!
+//! The first Ctrl-C or SIGTERM cancels a token, and the command ends by itself in its own order. The
+//! second one ends the process.
+
+use std::future::Future;
+
+use anyhow::Context as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Exit;
+
+/// Runs a command to its end. It gets the token that the first signal cancels.
+pub fn block_on<T, F>(command: impl FnOnce(CancellationToken) -> F) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<T>>,
+{
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.enable_all().build();
+    let runtime = runtime.context("cannot start the threads of the program")?;
+    runtime.block_on(async {
+        let stop = CancellationToken::new();
+        let interrupt = signal(SignalKind::interrupt())?;
+        let terminate = signal(SignalKind::terminate())?;
+        let listener = tokio::spawn(listen(interrupt, terminate, stop.clone()));
+        let ended = command(stop).await;
+        listener.abort();
+        ended
+    })
+}
+
+async fn listen(mut interrupt: Signal, mut terminate: Signal, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        if stop.is_cancelled() {
+            std::process::exit(Exit::Interrupted.code().into());
+        }
+        tracing::info!("stopping; once more to stop at once");
+        stop.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_signal_cancels_the_token() {
+        let ended = block_on(|stop| async move {
+            let me = rustix::process::getpid();
+            rustix::process::kill_process(me, rustix::process::Signal::TERM)?;
+            let deadline = std::time::Duration::from_secs(10);
+            tokio::time::timeout(deadline, stop.cancelled()).await?;
+            Ok(7)
+        });
+        assert_eq!(ended.unwrap(), 7);
+    }
+}

@@ -1,0 +1,211 @@
+//! `strata up`, `strata demo`, `strata job` and `strata dead-letters`, as real processes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::run::folder;
+
+const DEADLINE: Duration = Duration::from_secs(90);
+
+struct Stack {
+    dir: PathBuf,
+    process: Child,
+}
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Stack {
+    fn up(name: &str) -> Self {
+        let dir = folder(name);
+        let log = std::fs::File::create(dir.join("up.txt")).unwrap();
+        let process = strata(&dir, &["up"])
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let stack = Self { dir, process };
+        let log = stack.dir.join("up.txt");
+        until("the stack runs", || {
+            std::fs::read_to_string(&log).is_ok_and(|text| text.contains("Strata runs on"))
+        });
+        stack
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        ran(&strata(&self.dir, args).output().unwrap())
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let done = self.run(&[args, &["--output", "json"]].concat());
+        assert_eq!(done.code, 0, "{args:?}: {}", done.err);
+        serde_json::from_str(&done.out).unwrap()
+    }
+
+    fn submit(&self, args: &[&str]) -> String {
+        let args = [&["job", "submit"], args].concat();
+        let ids = self.json(&args);
+        ids["job_id"].as_str().unwrap().to_owned()
+    }
+
+    fn status(&self, job: &str) -> String {
+        let shown = self.json(&["job", "show", job]);
+        let status = &shown["status"];
+        let status = if status.is_null() {
+            &shown["job"]["status"]
+        } else {
+            status
+        };
+        status.as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        let pid = Pid::from_raw(i32::try_from(self.process.id()).unwrap()).unwrap();
+        let _ = kill_process(pid, Signal::TERM);
+        let _ = self.process.wait();
+    }
+}
+
+fn strata(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strata"));
+    command.args(args).arg("--data-dir").arg(dir);
+    command.env_remove("STRATA_DATABASE_URL");
+    command.env_remove("STRATA_NATS_URL");
+    command.stdin(Stdio::null());
+    command
+}
+
+fn ran(output: &Output) -> Ran {
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test waits for a condition with a deadline"
+)]
+fn until(what: &str, condition: impl Fn() -> bool) {
+    let end = Instant::now() + DEADLINE;
+    while !condition() {
+        assert!(Instant::now() < end, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn jobs_are_submitted_watched_explained_and_steered() {
+    let stack = Stack::up("jobs");
+    let second = ran(&strata(&stack.dir, &["up"]).output().unwrap());
+    assert_eq!(second.code, 5, "{}", second.err);
+
+    let done = stack.run(&["job", "submit", "hello_world", "-i", "name=Ada", "--watch"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let job = done.out.trim();
+    assert!(done.err.contains("COMPLETED"), "{}", done.err);
+    let lines: Vec<&str> = done.err.lines().collect();
+    assert!(lines.windows(2).all(|two| two[0] != two[1]), "{lines:?}");
+    let result: Value = serde_json::from_str(&stack.run(&["job", "result", job]).out).unwrap();
+    assert_eq!(result["greeting"], "Hello, Ada!");
+    assert_eq!(stack.status(job), "COMPLETED");
+    let events = stack.json(&["job", "events", job]);
+    let events = events.as_array().or_else(|| events["items"].as_array());
+    assert_eq!(events.unwrap()[0]["event_type"], "job_created");
+    let why = stack.run(&["job", "why", job, "greet"]);
+    assert!(why.out.contains("done"), "{}", why.out);
+    assert_eq!(stack.run(&["job", "logs", job]).code, 0);
+    let listed = stack.run(&["job", "list", "--workflow", "hello_world"]);
+    assert!(listed.out.contains(job), "{}", listed.out);
+
+    // The same key is the same request; another body under it is a conflict.
+    let first = stack.submit(&["echo", "--key", "k1", "-i", "message=a"]);
+    assert_eq!(
+        first,
+        stack.submit(&["echo", "--key", "k1", "-i", "message=a"])
+    );
+    let other = stack.run(&["job", "submit", "echo", "--key", "k1", "-i", "message=b"]);
+    assert_eq!(other.code, 5, "{}", other.err);
+
+    let long = stack.submit(&["echo", "-i", "steps=500", "-i", "step_delay=0.2"]);
+    until("it runs", || stack.status(&long) == "RUNNING");
+    assert_eq!(stack.run(&["job", "pause", &long]).code, 0);
+    assert_eq!(stack.run(&["job", "resume", &long]).code, 0);
+    assert_eq!(
+        stack
+            .run(&["job", "cancel", &long, "--reason", "enough"])
+            .code,
+        0
+    );
+    let watched = stack.run(&["job", "watch", &long]);
+    assert_eq!(watched.code, 1, "{}", watched.err);
+    assert_eq!(stack.status(&long), "CANCELLED");
+    let again = stack.json(&["job", "retry", &long]);
+    let again = again["job_id"].as_str().unwrap();
+    assert_ne!(again, long);
+    assert_eq!(stack.run(&["job", "cancel", again]).code, 0);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_its_exit_code() {
+    let stack = Stack::up("jobs-refused");
+    let nobody = "job_00000000000000000000000000000000";
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["job", "show", "job_zz"], 2, "is not a job id"),
+        (&["job", "show", nobody], 4, "no job"),
+        (&["job", "cancel", nobody], 4, "no job"),
+        (&["job", "retry", nobody], 4, "no job"),
+        (&["job", "submit", "no_such"], 4, "no_such"),
+        (&["job", "submit", "hello_world", "-i", "nam=x"], 2, "nam"),
+        (
+            &["job", "submit", "hello_world", "-i", "name"],
+            2,
+            "NAME=VALUE",
+        ),
+        (&["job", "list", "--cursor", "x"], 2, "cursor"),
+        (&["dead-letters", "show", "1"], 4, "1"),
+        (&["dead-letters", "discard", "1"], 4, "1"),
+        (&["worker", "--queues", "A.b"], 2, "A.b"),
+    ];
+    for (args, code, words) in cases {
+        let done = stack.run(args);
+        assert_eq!(done.code, *code, "{args:?}: {}", done.err);
+        assert!(done.err.contains(words), "{args:?}: {}", done.err);
+        assert!(!done.err.contains("postgres://"), "{args:?}: {}", done.err);
+    }
+    let letters = stack.json(&["dead-letters", "list"]);
+    assert!(letters.to_string().len() < 200, "{letters}");
+    let nowhere = folder("jobs-nowhere");
+    let done = ran(&strata(&nowhere, &["job", "list"]).output().unwrap());
+    assert_eq!(done.code, 6, "{}", done.err);
+    assert!(done.err.contains("strata up"), "{}", done.err);
+}
+
+#[test]
+fn the_demo_shows_a_retry_and_can_be_run_again() {
+    let dir = folder("demo");
+    for _ in 0..2 {
+        let done = ran(&strata(&dir, &["demo"]).output().unwrap());
+        assert_eq!(done.code, 0, "{}", done.err);
+        let all = format!("{}{}", done.out, done.err);
+        for words in [
+            "12 of 12",
+            "after 2 retries",
+            "COMPLETED",
+            "strata job show",
+        ] {
+            assert!(all.contains(words), "no `{words}` in {all}");
+        }
+        assert!(!all.contains("WARN"), "{all}");
+    }
+}
