@@ -11,17 +11,26 @@ use crate::repo::{File, root, rust_files_below};
 /// Every room and the rooms it may use, for building and testing alike.
 const ROOMS: &[(&str, &[&str])] = &[
     ("domain", &[]),
-    ("commands", &["domain"]),
-    ("projections", &["domain"]),
-    ("workers", &["domain"]),
-    ("api", &["domain", "commands", "projections"]),
+    ("bus", &["domain"]),
+    ("commands", &["domain", "bus"]),
+    ("projections", &["domain", "bus"]),
+    ("workers", &["domain", "bus"]),
+    ("api", &["domain", "bus", "commands", "projections"]),
     (
         "cli",
-        &["domain", "commands", "projections", "workers", "api"],
+        &["domain", "bus", "commands", "projections", "workers", "api"],
     ),
     (
         "tests",
-        &["domain", "commands", "projections", "workers", "api", "cli"],
+        &[
+            "domain",
+            "bus",
+            "commands",
+            "projections",
+            "workers",
+            "api",
+            "cli",
+        ],
     ),
 ];
 

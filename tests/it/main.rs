@@ -10,8 +10,12 @@ mod launcher;
 #[cfg(test)]
 mod lexer;
 #[cfg(test)]
+mod log;
+#[cfg(test)]
 mod purity;
 #[cfg(test)]
 mod repo;
+#[cfg(test)]
+mod system;
 #[cfg(test)]
 mod tidy;

@@ -1,0 +1,11 @@
+//! The spine as real processes on real Postgres and NATS, which get killed.
+
+mod faults;
+mod giant;
+mod hostile;
+mod invariants;
+mod kills;
+mod outages;
+pub(crate) mod rig;
+mod runs;
+mod workflows;

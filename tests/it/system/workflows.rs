@@ -1,0 +1,162 @@
+//! Workflows of the system tests.
+
+/// All of them, for the log of every rig.
+pub(super) const ALL: &[&str] = &[ONE, CHAIN, FAN, CHOICE, FLAKY, DOOMED, NAP, PHASES, BIG];
+
+/// One task.
+const ONE: &str = r#"
+workflow_id: one
+name: One task
+version: 1
+inputs:
+  message: { type: string, default: hello }
+nodes:
+  START: { type: start, next: only }
+  only:
+    type: task
+    handler: echo
+    params: { message: "{{ inputs.message }}" }
+    next: END
+  END: { type: end }
+result:
+  said: "{{ nodes.only.output.echoed_params.message }}"
+"#;
+
+/// Five tasks in a row.
+const CHAIN: &str = r#"
+workflow_id: chain
+name: Chain
+version: 1
+nodes:
+  START: { type: start, next: a }
+  a: { type: task, handler: echo, params: { message: "1" }, next: b }
+  b: { type: task, handler: echo, params: { message: "{{ nodes.a.output.echoed_params.message }}2" }, next: c }
+  c: { type: task, handler: echo, params: { message: "{{ nodes.b.output.echoed_params.message }}3" }, next: d }
+  d: { type: task, handler: echo, params: { message: "{{ nodes.c.output.echoed_params.message }}4" }, next: e }
+  e: { type: task, handler: echo, params: { message: "{{ nodes.d.output.echoed_params.message }}5" }, next: END }
+  END: { type: end }
+result:
+  said: "{{ nodes.e.output.echoed_params.message }}"
+"#;
+
+/// A fan-out of as many tasks as asked for, and their sum.
+const FAN: &str = r#"
+workflow_id: fan
+name: Fan
+version: 1
+inputs:
+  items: { type: integer, default: 10, min: 0, max: 100000 }
+nodes:
+  START: { type: start, next: fan }
+  fan:
+    type: fan_out
+    source: "{{ inputs.items }}"
+    task:
+      handler: chunk_processor
+      params: { chunk_id: "{{ index }}", chunk_data: ["{{ item }}"] }
+    next: sum
+  sum: { type: fan_in, aggregation: sum, field: processed, next: END }
+  END: { type: end }
+result:
+  processed: "{{ nodes.sum.output.total }}"
+"#;
+
+/// A branch that depends on an output.
+const CHOICE: &str = r#"
+workflow_id: choice
+name: Choice
+version: 1
+inputs:
+  size: { type: integer, default: 1 }
+nodes:
+  START: { type: start, next: check }
+  check: { type: task, handler: size_check, params: { size_bytes: "{{ inputs.size }}" }, next: route }
+  route:
+    type: conditional
+    branches:
+      - when: "nodes.check.output.category == 'light'"
+        next: small
+      - default: true
+        next: large
+  small: { type: task, handler: echo, params: { message: small }, next: END }
+  large: { type: task, handler: echo, queue: container-tasks, params: { message: large }, next: END }
+  END: { type: end }
+result:
+  took: "{{ nodes.check.output.category }}"
+"#;
+
+/// A task that fails by chance and is tried again.
+const FLAKY: &str = r#"
+workflow_id: flaky
+name: Flaky
+version: 1
+nodes:
+  START: { type: start, next: maybe }
+  maybe:
+    type: task
+    handler: flaky_echo
+    params: { failure_rate: 0.3 }
+    retry: { max_attempts: 10, backoff: fixed, initial_delay_seconds: 1 }
+    next: END
+  END: { type: end }
+"#;
+
+/// A task that can only fail.
+const DOOMED: &str = r#"
+workflow_id: doomed
+name: Doomed
+version: 1
+nodes:
+  START: { type: start, next: no }
+  no: { type: task, handler: fail, params: { error_message: as planned, class: permanent }, next: END }
+  END: { type: end }
+"#;
+
+/// A task that takes its time, twice.
+const NAP: &str = r#"
+workflow_id: nap
+name: Nap
+version: 1
+inputs:
+  seconds: { type: number, default: 1 }
+nodes:
+  START: { type: start, next: first }
+  first: { type: task, handler: sleep, params: { duration_seconds: "{{ inputs.seconds }}" }, next: second }
+  second: { type: task, handler: echo, params: {}, next: END }
+  END: { type: end }
+"#;
+
+/// A task in steps, each with a checkpoint.
+const PHASES: &str = r#"
+workflow_id: phases
+name: Phases
+version: 1
+inputs:
+  steps: { type: integer, default: 4 }
+  step_delay: { type: number, default: 0.2 }
+nodes:
+  START: { type: start, next: work }
+  work:
+    type: task
+    handler: echo
+    params: { steps: "{{ inputs.steps }}", step_delay: "{{ inputs.step_delay }}" }
+    next: END
+  END: { type: end }
+"#;
+
+/// Many tasks that do nothing, and nobody waits for their results.
+const BIG: &str = r#"
+workflow_id: big
+name: Big
+version: 1
+inputs:
+  items: { type: integer, default: 1000, min: 0, max: 100000 }
+nodes:
+  START: { type: start, next: fan }
+  fan:
+    type: fan_out
+    source: "{{ inputs.items }}"
+    task: { handler: echo, params: { message: "{{ index }}" } }
+    next: END
+  END: { type: end }
+"#;
