@@ -29,7 +29,7 @@ pub fn strikes(name: &str) -> bool {
     strikes
 }
 
-/// A job that kills whoever folds it: `STRATA_FAULT_JOB` names it.
+/// A job that kills whoever makes or folds it: `STRATA_FAULT_JOB` names it.
 #[cfg(feature = "faults")]
 pub fn point_job(job: &impl std::fmt::Display) {
     if std::env::var("STRATA_FAULT_JOB").is_ok_and(|name| name == job.to_string()) {

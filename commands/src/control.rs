@@ -115,7 +115,7 @@ impl Writer {
             let request_id = self.request_of(job).await?;
             let asset_id = self.asset_of(request_id).await?;
             if let Some(asset_id) = asset_id {
-                let news = News::Ended(Box::new(event.clone()));
+                let news = [News::Ended(Box::new(event.clone()))];
                 group.extend(self.asset_news(asset_id, job, &news).await?);
             }
         }

@@ -25,6 +25,12 @@ pub(crate) enum BenchCommand {
     },
     /// One job after another on an idle system
     Latency,
+    /// Small jobs alone, and beside one with very many children
+    Giant {
+        /// Children of the fan-out
+        #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        items: u32,
+    },
     /// Cancelling one job with very many children
     Cancel {
         /// Children of the fan-out

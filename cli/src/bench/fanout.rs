@@ -101,6 +101,14 @@ pub(super) async fn cancel(rig: &Rig, items: u32) -> anyhow::Result<Vec<Figure>>
     Ok(vec![figure])
 }
 
+/// Whether some children have this status in the read models.
+pub(super) async fn has_some(rig: &Rig, job: &str, status: &str) -> anyhow::Result<bool> {
+    let counts = projections::read::fan_outs(&rig.pool, job).await?;
+    Ok(counts
+        .get("fan")
+        .is_some_and(|counts| counts.contains_key(status)))
+}
+
 /// Whether the read models show all children, and some of them running.
 async fn is_spread(rig: &Rig, job: &str, items: u32) -> anyhow::Result<bool> {
     let counts = projections::read::fan_outs(&rig.pool, job).await?;
@@ -111,7 +119,7 @@ async fn is_spread(rig: &Rig, job: &str, items: u32) -> anyhow::Result<bool> {
     Ok(is_running && counts.values().sum::<i64>() == i64::from(items))
 }
 
-async fn until(
+pub(super) async fn until(
     rig: &Rig,
     deadline: Duration,
     is_true: impl AsyncFn() -> anyhow::Result<bool>,

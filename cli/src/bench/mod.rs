@@ -11,6 +11,7 @@ mod core;
 mod fanout;
 mod fixture;
 mod fold;
+mod giant;
 mod jobs;
 mod latency;
 mod limit;
@@ -87,6 +88,7 @@ async fn on_a_stack(
         BenchCommand::Chain => jobs::chain(rig).await,
         BenchCommand::Fanout { items } => fanout::measure(rig, *items).await,
         BenchCommand::Latency => latency::measure(rig).await,
+        BenchCommand::Giant { items } => giant::measure(rig, *items).await,
         BenchCommand::Cancel { items } => fanout::cancel(rig, *items).await,
     });
     Box::pin(measured).await

@@ -27,15 +27,17 @@ pub(super) fn chain(id: &str, steps: u32) -> Value {
     workflow(id, nodes)
 }
 
-/// One fan-out of `items` tasks.
+/// One fan-out of `items` tasks, and the join behind it.
 pub(super) fn fan_out(id: &str, items: u32, task: &Value) -> Value {
     let mut nodes = Map::new();
     nodes.insert(
         "START".to_owned(),
         json!({ "type": "start", "next": "fan" }),
     );
-    let fan = json!({ "type": "fan_out", "source": items, "task": task, "next": "END" });
+    let fan = json!({ "type": "fan_out", "source": items, "task": task, "next": "join" });
     nodes.insert("fan".to_owned(), fan);
+    let join = json!({ "type": "fan_in", "aggregation": "collect", "next": "END" });
+    nodes.insert("join".to_owned(), join);
     workflow(id, nodes)
 }
 

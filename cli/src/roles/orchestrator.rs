@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bus::Bus;
 use commands::orchestrator::{self, Dispatch, Handle, Notice, Options};
 use domain::job::Policy;
-use domain::message::TaskMessage;
+use domain::message::{Sending, TaskMessage};
 use projections::dispatch::{self, Publisher};
 use serde_json::Map;
 use tokio::sync::mpsc;
@@ -15,9 +15,12 @@ use super::args::{OrchestratorArgs, Own};
 use super::budget::Budget;
 use super::stack::{Stack, Write, fresh_owner, host};
 use super::{migrate, register};
-use crate::exit::Exit;
+use crate::exit::{Exit, Stop};
 use crate::output::Console;
 use crate::{logging, runtime};
+
+/// Notices that are passed on together.
+const NEWS_MAX: usize = 256;
 
 pub(crate) fn run(args: &OrchestratorArgs, _console: &mut Console<'_>) -> anyhow::Result<Exit> {
     logging::init(&args.stack.log);
@@ -71,7 +74,7 @@ pub(super) async fn start(own: &Own, write: &Write, bus: Bus) -> anyhow::Result<
     let (publisher, found) = Publisher::new(bus.clone());
     let (notices, told) = mpsc::channel(1_024);
     tokio::spawn(publisher.clone().run(publishing.clone()));
-    tokio::spawn(translate(found, notices));
+    tokio::spawn(translate(found, notices.clone()));
     let owner = fresh_owner();
     let options = Options {
         owner,
@@ -90,33 +93,57 @@ pub(super) async fn start(own: &Own, write: &Write, bus: Bus) -> anyhow::Result<
         run_silence: own.run_silence,
         jobs_max: usize::try_from(own.jobs_max)?,
         nodes_max: usize::try_from(own.nodes_max)?,
-        dispatch: Arc::new(ToQueues(publisher)),
+        dispatch: Arc::new(ToQueues { publisher, notices }),
         notices: told,
     };
-    let handle = orchestrator::start(write.writer.clone(), bus, options).await?;
+    let handle = orchestrator::start(write.writer.clone(), bus, options).await;
+    let handle = handle.map_err(|error| Stop::unreachable(error.to_string(), "strata doctor"))?;
     tracing::info!(owner_id = %owner, "the orchestrator is ready");
     Ok(Orchestrating { handle, publishing })
 }
 
 /// What the owner decides goes to the queues.
-struct ToQueues(Publisher);
+struct ToQueues {
+    publisher: Publisher,
+    notices: mpsc::Sender<Notice>,
+}
 
 impl Dispatch for ToQueues {
     fn publish(&self, messages: Vec<TaskMessage>) {
-        self.0.publish(messages);
+        self.publisher.publish(messages);
+    }
+
+    fn look_for(&self, messages: Vec<(Sending, u64)>) {
+        let (publisher, notices) = (self.publisher.clone(), self.notices.clone());
+        tokio::spawn(async move {
+            for lost in publisher.check(messages).await {
+                if notices.send(Notice::MessageLost(lost)).await.is_err() {
+                    return;
+                }
+            }
+        });
     }
 }
 
 /// What the publisher finds out, in the words of the owner.
 async fn translate(mut found: mpsc::Receiver<dispatch::Notice>, notices: mpsc::Sender<Notice>) {
-    while let Some(notice) = found.recv().await {
-        let notice = match notice {
-            dispatch::Notice::StreamLost => Notice::StreamLost,
-            // Where it lies is nothing that the owner acts on; what cannot be sent at all runs into
-            // the time limit of waiting, and is in the log of this process.
-            dispatch::Notice::Published { .. } | dispatch::Notice::Undeliverable { .. } => continue,
-        };
-        if notices.send(notice).await.is_err() {
+    let mut news = Vec::new();
+    while found.recv_many(&mut news, NEWS_MAX).await > 0 {
+        let mut places = Vec::new();
+        for notice in news.drain(..) {
+            match notice {
+                dispatch::Notice::Published { sending, seq } => places.push((sending, seq)),
+                dispatch::Notice::StreamLost => {
+                    // Places in the stream that is gone come before it, and mean nothing after it.
+                    let told = std::mem::take(&mut places);
+                    let _ = notices.send(Notice::Published(told)).await;
+                    let _ = notices.send(Notice::StreamLost).await;
+                }
+                // It runs into the time limit of waiting, and is in the log of this process.
+                dispatch::Notice::Undeliverable { .. } => {}
+            }
+        }
+        if !places.is_empty() && notices.send(Notice::Published(places)).await.is_err() {
             return;
         }
     }

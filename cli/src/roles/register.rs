@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use commands::register::Registered;
+use commands::register::{RegisterError, Registered};
 use commands::write::Writer;
 
+use crate::exit::Stop;
 use crate::shipped;
 use crate::source;
 
 /// Registers every file; a bad one is named and blocks no other (P-14).
 pub(super) async fn all(writer: &Writer, dir: Option<&Path>) -> anyhow::Result<()> {
-    writer.register_platforms().await?;
+    writer.register_platforms().await.map_err(unanswered)?;
     match dir {
         None => {
             for (name, text) in shipped::WORKFLOWS {
@@ -33,7 +34,7 @@ pub(super) async fn all(writer: &Writer, dir: Option<&Path>) -> anyhow::Result<(
 }
 
 async fn one(writer: &Writer, file: &str, text: &[u8]) -> anyhow::Result<()> {
-    match writer.register_workflow(text).await? {
+    match writer.register_workflow(text).await.map_err(unanswered)? {
         Registered::New { id, version } => {
             tracing::info!(file, "workflow {id} version {version} is registered");
         }
@@ -54,4 +55,8 @@ async fn one(writer: &Writer, file: &str, text: &[u8]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+fn unanswered(error: RegisterError) -> anyhow::Error {
+    Stop::unreachable(error.to_string(), "strata doctor")
 }

@@ -113,7 +113,9 @@ impl Stack {
         }
         let writer = Writer {
             definitions: Arc::new(Definitions::new(Arc::clone(&log))),
-            clock: Clock::of(&*log).await?,
+            clock: Clock::of(&*log)
+                .await
+                .map_err(|error| Stop::unreachable(error.to_string(), "strata doctor"))?,
             log,
             appender,
             bus,

@@ -59,6 +59,20 @@ pub trait OpenJobs {
     /// Counts a claim before anything is folded, because folding may be what kills the claimer.
     fn count_claims<'a>(&'a self, jobs: &'a [JobId]) -> BoxFuture<'a, Result<(), LogError>>;
 
+    /// The same for jobs that nobody owns yet. Answers those that were tried fewer than `most` times.
+    fn count_tries<'a>(
+        &'a self,
+        jobs: &'a [JobId],
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<JobId>, LogError>>;
+
+    /// Jobs of an owner have proven harmless: their claims no longer count against them.
+    fn settle<'a>(
+        &'a self,
+        owner: OwnerId,
+        jobs: &'a [JobId],
+    ) -> BoxFuture<'a, Result<(), LogError>>;
+
     /// Lets a quarantined job be claimed again; false if it is not open.
     fn release(&self, job: JobId) -> BoxFuture<'_, Result<bool, LogError>>;
 

@@ -361,6 +361,41 @@ impl OpenJobs for MemoryLog {
         done(())
     }
 
+    fn count_tries<'a>(
+        &'a self,
+        jobs: &'a [JobId],
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<JobId>, LogError>> {
+        let mut inner = self.lock();
+        let mut tried = Vec::new();
+        for id in jobs {
+            if let Some(job) = inner.jobs.get_mut(&id.to_string())
+                && job.row.owner.is_none()
+                && job.row.claims < most
+            {
+                job.row.claims += 1;
+                tried.push(*id);
+            }
+        }
+        done(tried)
+    }
+
+    fn settle<'a>(
+        &'a self,
+        owner: OwnerId,
+        jobs: &'a [JobId],
+    ) -> BoxFuture<'a, Result<(), LogError>> {
+        let mut inner = self.lock();
+        for id in jobs {
+            if let Some(job) = inner.jobs.get_mut(&id.to_string())
+                && job.row.owner == Some(owner)
+            {
+                job.row.claims = 0;
+            }
+        }
+        done(())
+    }
+
     fn release(&self, job: JobId) -> BoxFuture<'_, Result<bool, LogError>> {
         let mut inner = self.lock();
         let found = inner.jobs.get_mut(&job.to_string());

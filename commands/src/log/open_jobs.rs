@@ -110,6 +110,43 @@ impl OpenJobs for PostgresLog {
         })
     }
 
+    fn count_tries<'a>(
+        &'a self,
+        jobs: &'a [JobId],
+        most: u32,
+    ) -> BoxFuture<'a, Result<Vec<JobId>, LogError>> {
+        Box::pin(async move {
+            let ids: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+            let rows = sqlx::query(
+                "update dagapp.open_jobs set claims = claims + 1
+                 where job_id = any($1) and owner_id is null and claims < $2 returning job_id",
+            )
+            .bind(ids)
+            .bind(i32::try_from(most).unwrap_or(i32::MAX))
+            .fetch_all(&self.pool)
+            .await?;
+            rows.iter().map(job_id).collect()
+        })
+    }
+
+    fn settle<'a>(
+        &'a self,
+        owner: OwnerId,
+        jobs: &'a [JobId],
+    ) -> BoxFuture<'a, Result<(), LogError>> {
+        Box::pin(async move {
+            let ids: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+            sqlx::query(
+                "update dagapp.open_jobs set claims = 0 where job_id = any($1) and owner_id = $2",
+            )
+            .bind(ids)
+            .bind(owner.0)
+            .execute(&self.pool)
+            .await?;
+            Ok(())
+        })
+    }
+
     fn release(&self, job: JobId) -> BoxFuture<'_, Result<bool, LogError>> {
         Box::pin(async move {
             let done = sqlx::query("update dagapp.open_jobs set claims = 0 where job_id = $1")

@@ -19,14 +19,15 @@ pub(crate) enum News {
 }
 
 impl Writer {
-    /// What the asset's stream gets; nothing if it has moved on to another job.
+    /// What the asset's stream gets; nothing if it has moved on to another job. A job that ends with
+    /// its first append has both to tell, its beginning and its end.
     pub(crate) async fn asset_news(
         &self,
         asset_id: AssetId,
         job_id: JobId,
-        news: &News,
+        news: &[News],
     ) -> Result<Option<Append>, LogError> {
-        let (state, version) = self.asset(asset_id).await?;
+        let (mut state, version) = self.asset(asset_id).await?;
         let Some(org_id) = state.asset().map(|asset| asset.org_id.clone()) else {
             return Ok(None);
         };
@@ -38,21 +39,28 @@ impl Writer {
             now: self.clock.now(),
             actor,
         };
-        let command = match news {
-            News::Began => asset::Command::BeginProcessing { job_id },
-            News::Ended(event) => match ended(job_id, event) {
-                Some(command) => command,
-                None => return Ok(None),
-            },
-        };
-        let events = match asset::decide(&state, command, &context) {
-            Ok(decision) => decision.into_events(),
-            Err(rejection) => {
+        let mut events = Vec::new();
+        for news in news {
+            let command = match news {
+                News::Began => asset::Command::BeginProcessing { job_id },
+                News::Ended(event) => match ended(job_id, event) {
+                    Some(command) => command,
+                    None => continue,
+                },
+            };
+            match asset::decide(&state, command, &context) {
+                Ok(decision) => {
+                    for event in decision.into_events() {
+                        state = asset::evolve(state, &event);
+                        events.push(event);
+                    }
+                }
                 // Another job has taken the asset over, or it was deleted: the job itself goes on.
-                tracing::info!(%asset_id, %job_id, %rejection, "the asset does not follow the job");
-                return Ok(None);
+                Err(rejection) => {
+                    tracing::info!(%asset_id, %job_id, %rejection, "the asset does not follow the job");
+                }
             }
-        };
+        }
         if events.is_empty() {
             return Ok(None);
         }

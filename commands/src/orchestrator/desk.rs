@@ -54,8 +54,11 @@ pub(super) enum Input {
     /// Somebody else wrote to a job.
     Changed(JobId),
     Notice(Notice),
-    /// Everything that the log gives to this owner; the answer is what it does not hold.
-    Owned(Vec<Owned>, oneshot::Sender<Vec<JobId>>),
+    /// Time to look after what moves slowly.
+    Sweep,
+    /// Everything that the log gives to this owner; the answer is what it does not hold, but for what is
+    /// put down until after this time.
+    Owned(Vec<Owned>, DateTime<Utc>, oneshot::Sender<Vec<JobId>>),
     Owners(u32),
     /// How much is held: jobs and nodes.
     Load(oneshot::Sender<(usize, usize)>),
@@ -205,9 +208,10 @@ impl Desk {
             Input::Appended { job, result } => self.appended(job, result),
             Input::Tail { job, result } => self.tail(job, result),
             Input::Changed(job) => self.read_on(job),
-            Input::Notice(notice) => self.notice(&notice),
-            Input::Owned(rows, answer) => {
-                let _ = answer.send(self.compare(&rows));
+            Input::Notice(notice) => self.notice(notice),
+            Input::Sweep => self.sweep(),
+            Input::Owned(rows, soon, answer) => {
+                let _ = answer.send(self.compare(&rows, soon));
             }
             Input::Owners(count) => self.windows.refresh(count),
             Input::Load(answer) => {

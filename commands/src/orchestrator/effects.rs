@@ -3,6 +3,7 @@
 use async_nats::Subject;
 use bus::Bus;
 use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::event::Event as AnyEvent;
 use domain::id::RunId;
 use domain::job::Event;
@@ -25,6 +26,8 @@ pub(super) struct Effects {
     pub(super) bus: Bus,
     pub(super) dispatch: Arc<dyn Dispatch>,
     pub(super) replies: mpsc::UnboundedSender<(Subject, Bytes)>,
+    /// A job that has nothing to do for so long is put down.
+    pub(super) put_down_after: TimeDelta,
 }
 
 /// Whether nothing can follow an event in its job.
@@ -56,26 +59,28 @@ impl Effects {
         let events = held.take();
         let end = events.iter().find(|event| ends(event)).cloned();
         let job = held.job_id;
+        let mut news = Vec::new();
+        if held.asset_id.is_some() && held.version == 0 {
+            news.push(News::Began);
+        }
         let first = Append {
             stream: format!("job:{job}"),
             expected: Expected::Version(held.version),
             org_id: held.org_id.to_string(),
             meta: owned_meta(held.fence, held.request_id.to_string()),
-            open_job: open_job(held, end.is_some()),
+            open_job: open_job(held, end.is_some(), writer.clock.now(), self.put_down_after),
             events: events.into_iter().map(AnyEvent::Job).collect(),
             closes: end.is_some(),
         };
         let mut group = vec![first];
         group.append(&mut held.companions);
-        let asset = held.asset_id.zip(end);
+        news.extend(end.map(|end| News::Ended(Box::new(end))));
+        let asset = held.asset_id.filter(|_| !news.is_empty());
         let (writer, door) = (writer.clone(), door.clone());
         tokio::spawn(async move {
             let result = match asset {
                 None => writer.appender.append(&group).await,
-                Some((asset_id, end)) => {
-                    let news = News::Ended(Box::new(end));
-                    append_with_asset(&writer, group, (asset_id, job), news).await
-                }
+                Some(asset_id) => append_with_asset(&writer, group, (asset_id, job), &news).await,
             };
             door.bring(Input::Appended { job, result });
         });
@@ -133,7 +138,12 @@ fn message(held: &Held, node: &domain::id::NodeId) -> Option<TaskMessage> {
 }
 
 /// What becomes of the row in `open_jobs` with the next append.
-fn open_job(held: &mut Held, is_end: bool) -> Option<OpenJob> {
+fn open_job(
+    held: &mut Held,
+    is_end: bool,
+    now: DateTime<Utc>,
+    put_down_after: TimeDelta,
+) -> Option<OpenJob> {
     let job_id = held.job_id.to_string();
     let weight = u32::try_from(held.weight()).unwrap_or(u32::MAX);
     if is_end {
@@ -147,30 +157,28 @@ fn open_job(held: &mut Held, is_end: bool) -> Option<OpenJob> {
             weight: Some(weight),
         });
     }
-    std::mem::take(&mut held.unsettled).then_some(OpenJob::Settle {
+    let due = held.idle_until();
+    held.put_down = due.filter(|due| *due - now >= put_down_after);
+    let unsettled = std::mem::take(&mut held.unsettled);
+    (unsettled || held.put_down.is_some()).then_some(OpenJob::Settle {
         job_id,
         weight,
-        due: None,
+        due: held.put_down,
     })
 }
 
-/// The end of a job and what it means for its asset are one commit. If the asset has moved, only
-/// that part is decided again.
+/// The beginning or the end of a job and what it means for its asset are one commit. If only the
+/// asset has moved, that part is decided again.
 async fn append_with_asset(
     writer: &Writer,
     group: Vec<Append>,
     (asset_id, job): (domain::asset::AssetId, domain::id::JobId),
-    news: News,
+    news: &[News],
 ) -> Result<Appended, AppendError> {
-    let expected = group.first().map(|append| append.expected);
     loop {
-        let mut group = group.clone();
-        match writer.asset_news(asset_id, job, &news).await {
-            // The first append of a job brings its asset's beginning along already.
-            Ok(Some(append)) if group.iter().all(|a| a.stream != append.stream) => {
-                group.push(append);
-            }
-            Ok(_) => {}
+        let mut with_asset = group.clone();
+        match writer.asset_news(asset_id, job, news).await {
+            Ok(append) => with_asset.extend(append),
             Err(error) if error.is_transient() => {
                 tracing::warn!(%error, "cannot read the asset of an ended job; trying again");
                 tokio::time::sleep(std::time::Duration::from_millis(200)).await;
@@ -178,10 +186,13 @@ async fn append_with_asset(
             }
             Err(error) => return Err(error.into()),
         }
-        match writer.appender.append(&group).await {
+        match writer.appender.append(&with_asset).await {
+            // Everything but the asset is as it was seen, so it must have been the asset.
             Err(AppendError::Conflict { versions })
-                if versions.first().copied().map(Expected::Version) == expected
-                    && group.len() > 1 => {}
+                if with_asset.len() > group.len()
+                    && group.iter().zip(&versions).all(|(append, version)| {
+                        append.expected == Expected::Version(*version)
+                    }) => {}
             other => return other,
         }
     }

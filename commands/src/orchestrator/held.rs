@@ -10,6 +10,8 @@ use domain::id::{JobId, RequestId};
 use domain::job::{self, Command, Context, Event, Fence, Rejection, State};
 use domain::message::ReportReply;
 use domain::outcome::Decision;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::outstanding::{Began, Changed, Outstanding};
 use super::reports::ReplyTo;
@@ -35,12 +37,18 @@ pub(crate) struct Held {
     pub(super) replies: Vec<(ReplyTo, ReportReply)>,
     pub(super) replies_next: Vec<(ReplyTo, ReportReply)>,
     pub(super) outstanding: Outstanding,
-    /// Written together with the first events of the job: what its request and its asset get.
+    /// Written together with the first events of the job: what its request gets.
     pub(super) companions: Vec<Append>,
     /// The log still counts the claim against the job.
     pub(super) unsettled: bool,
+    /// Since when it is on the desk.
+    pub(super) since: Instant,
+    /// What is in flight says that nothing happens until then, and puts the job down.
+    pub(super) put_down: Option<DateTime<Utc>>,
     /// The message that brought the request; acknowledged when the job is in the log (M-01).
     pub(super) ack: Option<jetstream::Message>,
+    /// Dropped when the job is in the log, or is given up.
+    pub(super) taken: Option<oneshot::Sender<()>>,
     /// Where it stands in the list of timers.
     pub(super) timer: Option<DateTime<Utc>>,
     /// What it counts in the budget.
@@ -81,7 +89,10 @@ impl Held {
             outstanding: Outstanding::default(),
             companions: Vec::new(),
             unsettled: false,
+            since: Instant::now(),
+            put_down: None,
             ack: None,
+            taken: None,
             timer: None,
             counted: 0,
             reading: false,
@@ -158,6 +169,15 @@ impl Held {
             })
         });
         running.collect()
+    }
+
+    /// When something happens to it next, if until then nothing can but by a wish from outside.
+    pub(super) fn idle_until(&self) -> Option<DateTime<Utc>> {
+        let is_idle = self.state.is_settled()
+            && self.outbox.is_empty()
+            && self.outstanding.is_empty()
+            && self.state.ready_lanes().next().is_none();
+        is_idle.then(|| self.state.next_due()).flatten()
     }
 
     /// How much of the budget it takes.

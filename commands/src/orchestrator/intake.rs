@@ -17,17 +17,20 @@ use domain::message::JobMessage;
 use domain::request::{self, Progress, Submission};
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::asset::News;
 use super::desk::{Door, Input};
 use super::held::Held;
+use super::options::CLAIMS_MAX;
 use crate::dead_letter;
 use crate::log::{Append, Expected, LogError};
 use crate::write::{Writer, meta};
 
 /// Requests that are taken at once: few, so that other orchestrators get their share.
 const BATCH: usize = 64;
+/// How long a request that was tried before may take to be in the log before the next one is tried.
+const TAKEN: Duration = Duration::from_secs(5);
 /// The longest pause while the queue or the database is away.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -100,10 +103,13 @@ impl Intake {
 
     async fn accept(&self, messages: Vec<jetstream::Message>) {
         let mut acks = BTreeMap::new();
+        let mut again = BTreeMap::new();
         for message in messages {
             match serde_json::from_slice::<JobMessage>(&message.payload) {
                 Ok(job) => {
-                    if let Some(twice) = acks.insert(job.request_id, message) {
+                    let is_again = message.info().is_ok_and(|info| info.delivered > 1);
+                    let kind = if is_again { &mut again } else { &mut acks };
+                    if let Some(twice) = kind.insert(job.request_id, message) {
                         let _ = twice.ack().await;
                     }
                 }
@@ -114,22 +120,60 @@ impl Intake {
                 }
             }
         }
-        if acks.is_empty() {
-            return;
-        }
         let requests: Vec<RequestId> = acks.keys().copied().collect();
-        if let Err(error) = self.claim(&requests, &mut acks).await {
+        let fresh = self.claim(&requests, acks).await.map(drop);
+        if let Err(error) = fresh.and(self.claim_counted(again).await) {
             // Not acknowledged, so they come again; and the sweep looks, too.
             tracing::warn!(%error, "requests could not be read");
         }
     }
 
-    /// Makes jobs of requests. Those that need none any more are acknowledged at once.
-    pub(super) async fn claim(
+    /// Takes requests that were tried before, perhaps by somebody whom one of them killed. That is counted,
+    /// and after a few times the request is left alone. One at a time, each until it is in the log:
+    /// nothing must be counted against the neighbours of a request that kills.
+    async fn claim_counted(
+        &self,
+        again: BTreeMap<RequestId, jetstream::Message>,
+    ) -> Result<(), LogError> {
+        for (request, message) in again {
+            self.claim_again(request, Some(message)).await?;
+        }
+        Ok(())
+    }
+
+    /// One request that was tried before.
+    pub(super) async fn claim_again(
+        &self,
+        request: RequestId,
+        message: Option<jetstream::Message>,
+    ) -> Result<(), LogError> {
+        let job = JobId::of_request(request);
+        let may = self.writer.log.count_tries(&[job], CLAIMS_MAX).await?;
+        if may.is_empty() {
+            // Owned by somebody, ended, or in quarantine: the message has nothing to add.
+            if let Some(message) = message {
+                let _ = message.ack().await;
+            }
+            return Ok(());
+        }
+        let acks = message.map(|message| (request, message)).into_iter();
+        for taken in self.claim(&[request], acks.collect()).await? {
+            let _ = tokio::time::timeout(TAKEN, taken).await;
+        }
+        Ok(())
+    }
+
+    /// Makes jobs of requests. Those that need none any more are acknowledged at once. What is returned
+    /// ends when each job is in the log, or is given up.
+    async fn claim(
         &self,
         requests: &[RequestId],
-        acks: &mut BTreeMap<RequestId, jetstream::Message>,
-    ) -> Result<(), LogError> {
+        mut acks: BTreeMap<RequestId, jetstream::Message>,
+    ) -> Result<Vec<oneshot::Receiver<()>>, LogError> {
+        let mut all_taken = Vec::new();
+        if requests.is_empty() {
+            return Ok(all_taken);
+        }
         let streams: Vec<String> = requests.iter().map(|id| format!("request:{id}")).collect();
         let recorded = self.writer.log.read_streams(&streams).await?;
         let mut states: HashMap<String, (request::State, u64)> = HashMap::new();
@@ -156,6 +200,9 @@ impl Intake {
             match self.prepare(&state, version).await {
                 Ok((mut held, create)) => {
                     held.ack = ack;
+                    let (taken, until) = oneshot::channel();
+                    held.taken = Some(taken);
+                    all_taken.push(until);
                     self.door
                         .bring(Input::New(Box::new(held), Box::new(create)));
                 }
@@ -164,7 +211,7 @@ impl Intake {
                 }
             }
         }
-        Ok(())
+        Ok(all_taken)
     }
 
     async fn prepare(
@@ -174,6 +221,7 @@ impl Intake {
     ) -> Result<(Held, Create), super::load::LoadError> {
         let submission = state.submission().ok_or(super::load::LoadError::Empty)?;
         let job_id = JobId::of_request(submission.request_id);
+        bus::fault::point_job(&job_id);
         let found = self
             .writer
             .definitions
@@ -211,18 +259,18 @@ impl Intake {
         let org: Arc<str> = submission.org_id.as_str().into();
         let asset_id = submission.asset_id;
         let mut held = Held::new(ids, org, asset_id, fence, State::new(found.graph), 0);
-        held.companions = self.companions(state, version, submission, job_id).await?;
+        held.companions = vec![self.assignment(state, version, submission, job_id)?];
         Ok((held, create))
     }
 
-    /// What the request and the asset get in the commit that makes the job.
-    async fn companions(
+    /// What the request gets in the commit that makes the job.
+    fn assignment(
         &self,
         state: &request::State,
         version: u64,
         submission: &Submission,
         job_id: JobId,
-    ) -> Result<Vec<Append>, LogError> {
+    ) -> Result<Append, LogError> {
         let actor = Actor {
             id: "orchestrator".to_owned(),
             role: Role::Orchestrator,
@@ -233,7 +281,7 @@ impl Intake {
         let events = decided.map(domain::outcome::Decision::into_events);
         let events = events.map_err(|error| LogError::Refused(error.to_string()))?;
         let request_id = submission.request_id.to_string();
-        let mut companions = vec![Append {
+        Ok(Append {
             stream: format!("request:{request_id}"),
             expected: Expected::Version(version),
             org_id: submission.org_id.clone(),
@@ -241,15 +289,7 @@ impl Intake {
             events: events.into_iter().map(AnyEvent::Request).collect(),
             open_job: None,
             closes: false,
-        }];
-        if let Some(asset_id) = submission.asset_id {
-            let news = self
-                .writer
-                .asset_news(asset_id, job_id, &News::Began)
-                .await?;
-            companions.extend(news);
-        }
-        Ok(companions)
+        })
     }
 }
 

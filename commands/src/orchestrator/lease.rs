@@ -1,10 +1,10 @@
 //! The passing of time: the lease is renewed, orphans are claimed, and nothing depends on a message
 //! having arrived.
 
-use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::id::{JobId, OwnerId, RequestId};
+use domain::id::{JobId, OwnerId};
 use domain::job::Policy;
 use futures_util::StreamExt as _;
 use tokio::sync::oneshot;
@@ -22,6 +22,8 @@ use crate::log::{JobRow, LogError};
 const ORPHANS_MAX: usize = 500;
 /// Requests that are taken in one sweep.
 const UNCLAIMED_MAX: usize = 500;
+/// How long a job at its last chance has the process for itself.
+const TRIAL: Duration = Duration::from_secs(2);
 /// Jobs that are loaded at the same time.
 const LOADS: usize = 8;
 
@@ -39,15 +41,34 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Works until the end.
+    /// Works until the end. The lease is renewed whatever the others take their time for.
     pub(super) async fn run(self, shutdown: CancellationToken) {
+        // Nobody is robbed before we ourselves have been well for one stale period.
+        let trusted_from = Mutex::new(Instant::now());
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = self.keep(&trusted_from) => {}
+            () = self.look_for_orphans(&trusted_from) => {}
+            () = self.look_after() => {}
+        }
+    }
+
+    async fn keep(&self, trusted_from: &Mutex<Instant>) {
         let mut beats = every(self.beat);
+        loop {
+            beats.tick().await;
+            if let Err(reason) = self.renew().await {
+                tracing::warn!(reason, "the lease was not renewed");
+                let mut trusted_from = trusted_from.lock().unwrap_or_else(PoisonError::into_inner);
+                *trusted_from = Instant::now() + self.stale;
+            }
+        }
+    }
+
+    async fn look_for_orphans(&self, trusted_from: &Mutex<Instant>) {
         let mut scans = every(self.scan);
-        let mut sweeps = every(self.sweep);
         let bus = &self.intake.bus;
         let mut departures = bus.client.subscribe(bus.subjects.owner_left()).await.ok();
-        // Nobody is robbed before we ourselves have been well for one stale period.
-        let mut trusted_from = Instant::now();
         loop {
             let departed = async {
                 match departures.as_mut() {
@@ -56,20 +77,22 @@ impl Keeper {
                 }
             };
             tokio::select! {
-                () = shutdown.cancelled() => return,
-                _ = beats.tick() => {
-                    if let Err(reason) = self.renew().await {
-                        tracing::warn!(reason, "the lease was not renewed");
-                        trusted_from = Instant::now() + self.stale;
-                    }
-                }
-                _ = scans.tick() => self.claim_orphans(trusted_from).await,
-                _ = departed => self.claim_orphans(trusted_from).await,
-                _ = sweeps.tick() => {
-                    if let Err(error) = self.sweep().await {
-                        tracing::warn!(%error, "the sweep could not look");
-                    }
-                }
+                _ = scans.tick() => {}
+                _ = departed => {}
+            }
+            let from = *trusted_from.lock().unwrap_or_else(PoisonError::into_inner);
+            if Instant::now() >= from && self.intake.has_room().await {
+                self.claim_orphans().await;
+            }
+        }
+    }
+
+    async fn look_after(&self) {
+        let mut sweeps = every(self.sweep);
+        loop {
+            sweeps.tick().await;
+            if let Err(error) = self.sweep().await {
+                tracing::warn!(%error, "the sweep could not look");
             }
         }
     }
@@ -96,18 +119,27 @@ impl Keeper {
         adjusted.map_err(|error| error.to_string())
     }
 
-    async fn claim_orphans(&self, trusted_from: Instant) {
-        if Instant::now() < trusted_from || !self.intake.has_room().await {
-            return;
-        }
+    async fn claim_orphans(&self) {
         let log = &self.intake.writer.log;
         let orphans = match log.orphans(self.owner, self.stale, ORPHANS_MAX).await {
             Ok(orphans) => orphans,
             Err(error) => return tracing::warn!(%error, "orphans could not be looked for"),
         };
-        futures_util::stream::iter(orphans)
-            .for_each_concurrent(LOADS, |row| async move { self.reclaim(&row).await })
+        // One that was claimed before, without a word since, may kill: it comes alone, so that nothing is
+        // counted against its neighbours; and at its last chance it has to prove itself.
+        let (first, again): (Vec<_>, Vec<_>) = orphans.into_iter().partition(|row| row.claims == 0);
+        futures_util::stream::iter(&first)
+            .for_each_concurrent(LOADS, |row| self.reclaim(row))
             .await;
+        for row in &again {
+            self.reclaim(row).await;
+            if row.claims + 1 == CLAIMS_MAX && self.door.holds(row.job_id).await {
+                tokio::time::sleep(TRIAL.min(self.stale / 4)).await;
+                if let Err(error) = log.settle(self.owner, &[row.job_id]).await {
+                    tracing::warn!(job = %row.job_id, %error, "its claims still count");
+                }
+            }
+        }
     }
 
     async fn reclaim(&self, row: &JobRow) {
@@ -132,21 +164,18 @@ impl Keeper {
         let log = &self.intake.writer.log;
         if self.intake.has_room().await {
             let rows = log.unclaimed(self.sweep, UNCLAIMED_MAX).await?;
-            let rows: Vec<JobRow> = rows.into_iter().filter(|r| r.claims < CLAIMS_MAX).collect();
-            let jobs: Vec<JobId> = rows.iter().map(|row| row.job_id).collect();
-            if !jobs.is_empty() {
-                // They were tried before, perhaps by somebody whom it killed.
-                log.count_claims(&jobs).await?;
-                let requests: Vec<RequestId> = rows
-                    .iter()
-                    .filter_map(|r| r.request_id.parse().ok())
-                    .collect();
-                self.intake.claim(&requests, &mut BTreeMap::new()).await?;
+            for row in rows.iter().filter(|row| row.claims < CLAIMS_MAX) {
+                if let Ok(request) = row.request_id.parse() {
+                    self.intake.claim_again(request, None).await?;
+                }
             }
         }
+        self.door.bring(Input::Sweep);
         let owned = log.owned(self.owner).await?;
         let (answer, missing) = oneshot::channel();
-        self.door.bring(Input::Owned(owned, answer));
+        // Jobs that were put down are taken up a little before something is due.
+        let soon = self.intake.writer.clock.now() + self.sweep * 2;
+        self.door.bring(Input::Owned(owned, soon, answer));
         let missing = missing.await.unwrap_or_default();
         futures_util::stream::iter(missing)
             .for_each_concurrent(LOADS, |job| async move { self.find_again(job).await })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::id::OwnerId;
 use domain::job::Policy;
-use domain::message::TaskMessage;
+use domain::message::{Sending, TaskMessage};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -13,15 +13,21 @@ use tokio::sync::mpsc;
 pub trait Dispatch: Send + Sync + 'static {
     /// Takes the messages and publishes them as soon as it can, in any order, repeating as needed.
     fn publish(&self, messages: Vec<TaskMessage>);
+
+    /// Looks whether these messages still lie where they were put; those that do not are lost, and a
+    /// notice says so.
+    fn look_for(&self, messages: Vec<(Sending, u64)>);
 }
 
 /// What the publisher found out about messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
+    /// Messages are in the stream, at these places.
+    Published(Vec<(Sending, u64)>),
     /// The stream was made anew: everything that waited in it is gone.
     StreamLost,
-    /// One message is gone, or can never be published.
-    MessageLost { dedupe_id: String },
+    /// One message is gone.
+    MessageLost(Sending),
 }
 
 /// Everything that an orchestrator needs to know.
@@ -55,5 +61,11 @@ pub struct Options {
 pub const CLAIMS_MAX: u32 = 3;
 /// Tasks that one job may dispatch before it is another's turn.
 pub(super) const TURN: u32 = 16;
+/// A job that has nothing to do for so many sweeps is put down.
+pub(super) const PUT_DOWN_SWEEPS: u32 = 12;
+/// Messages that are looked for in one sweep.
+pub(super) const LOOKS_MAX: usize = 256;
+/// A job that stays on the desk for so long has not harmed whoever claimed it.
+pub(super) const HARMLESS_AFTER: Duration = Duration::from_secs(10);
 /// Tasks of one queue and priority that are published at least, however few workers there are.
 pub(super) const WINDOW_MIN: u32 = 64;

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
-use domain::id::{NodeId, RunId};
+use domain::id::{JobId, NodeId, RunId};
 use domain::job::Event;
 use domain::job::event::NodeDispatched;
+use domain::message::Sending;
 use domain::priority::Priority;
+use tokio::time::Instant;
 
 /// A queue and a priority.
 pub(super) type Lane = (Arc<str>, Priority);
@@ -20,6 +23,10 @@ pub(super) struct Out {
     pub(super) run: Option<RunId>,
     /// Who runs it.
     pub(super) worker: String,
+    /// Where its message lies in the stream, once that is known.
+    pub(super) seq: Option<u64>,
+    /// When it went out, or was last looked for.
+    pub(super) since: Instant,
 }
 
 /// The tasks of one job that are out.
@@ -52,6 +59,44 @@ impl Outstanding {
         self.tasks.get(node)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// The message of a sending lies here.
+    pub(super) fn place(&mut self, sending: &Sending, seq: u64) {
+        if let Some(out) = self.tasks.get_mut(&sending.node_id)
+            && (out.dispatched.attempt, out.dispatched.epoch) == (sending.attempt, sending.epoch)
+        {
+            out.seq = Some(seq);
+        }
+    }
+
+    /// Messages that nobody has taken for `patience`, with their places: at most `most` of them, each
+    /// again only after the same time.
+    pub(super) fn overdue(
+        &mut self,
+        job_id: JobId,
+        patience: Duration,
+        most: usize,
+    ) -> Vec<(Sending, u64)> {
+        let waiting = self.tasks.iter_mut().filter_map(|(node_id, out)| {
+            let seq = out.seq.filter(|_| out.run.is_none())?;
+            if out.since.elapsed() < patience {
+                return None;
+            }
+            out.since = Instant::now();
+            let sending = Sending {
+                job_id,
+                node_id: node_id.clone(),
+                attempt: out.dispatched.attempt,
+                epoch: out.dispatched.epoch,
+            };
+            Some((sending, seq))
+        });
+        waiting.take(most).collect()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (&NodeId, &Out)> {
         self.tasks.iter()
     }
@@ -68,12 +113,16 @@ impl Outstanding {
                     lane,
                     run: None,
                     worker: String::new(),
+                    seq: None,
+                    since: Instant::now(),
                 };
                 self.tasks.insert(dispatched.node.clone(), out);
             }
             Event::NodeRedispatched { node, epoch, .. } => {
                 if let Some(out) = self.tasks.get_mut(node) {
                     out.dispatched.epoch = *epoch;
+                    out.seq = None;
+                    out.since = Instant::now();
                     changed.ended.extend(out.run.take());
                 }
             }

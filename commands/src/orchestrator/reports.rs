@@ -159,9 +159,11 @@ async fn whereabouts(log: &dyn Log, owner: OwnerId, door: &Door, job: JobId) -> 
         Ok(None) => Whereabouts::Settled,
         Ok(Some(row)) => match row.owner {
             // Given to us, but not on the desk yet.
-            Some(other) if other == owner && !door.holds(job).await => Whereabouts::Wait {
-                retry_after_ms: 200,
-            },
+            Some(other) if other == owner && !door.holds(job).await => {
+                // One that is put down comes back when something is due, and not before.
+                let retry_after_ms = if row.due_at.is_some() { 2_000 } else { 200 };
+                Whereabouts::Wait { retry_after_ms }
+            }
             Some(owner) => Whereabouts::Owner { owner },
             None => Whereabouts::Wait {
                 retry_after_ms: 500,

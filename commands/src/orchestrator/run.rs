@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bus::Bus;
+use chrono::TimeDelta;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -11,7 +12,7 @@ use super::desk::{Desk, Door, Input};
 use super::effects::Effects;
 use super::intake::Intake;
 use super::lease::Keeper;
-use super::options::{Notice, Options};
+use super::options::{Notice, Options, PUT_DOWN_SWEEPS};
 use super::reports;
 use crate::log::LogError;
 use crate::write::Writer;
@@ -64,6 +65,8 @@ pub async fn start(writer: Writer, bus: Bus, mut options: Options) -> Result<Han
         bus: bus.clone(),
         dispatch: options.dispatch.clone(),
         replies: replies.clone(),
+        put_down_after: TimeDelta::from_std(options.sweep * PUT_DOWN_SWEEPS)
+            .unwrap_or(TimeDelta::MAX),
     };
     let listening = reports::listen(
         bus.clone(),

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use domain::id::{JobId, RunId};
 use domain::job::command::Create;
 use domain::job::{self, Command, Event};
-use domain::message::{Heartbeat, ReportReply};
+use domain::message::{Heartbeat, ReportReply, Sending};
 
 use super::desk::{Desk, Input};
 use super::effects::{ends, superseded};
 use super::held::{Held, Trouble};
-use super::options::Notice;
+use super::options::{HARMLESS_AFTER, LOOKS_MAX, Notice};
 use super::outstanding::Changed;
 use crate::appender::{AppendError, Appended};
 use crate::log::{LogError, Owned};
@@ -95,6 +96,7 @@ impl Desk {
                 } else {
                     self.go_on(job);
                     self.touch(job);
+                    self.put_down(job);
                 }
             }
             Err(AppendError::Conflict { versions }) if held.version == 0 => {
@@ -113,6 +115,49 @@ impl Desk {
                 tracing::error!(%job, %error, "a job is put down because its append failed");
                 self.remove(job);
             }
+        }
+    }
+
+    /// A job that only waits for a time is taken off the desk, if the log says so and it is still true.
+    fn put_down(&mut self, job: JobId) {
+        let Some(held) = self.jobs.get_mut(&job) else {
+            return;
+        };
+        let Some(due) = held.put_down.take() else {
+            return;
+        };
+        if held.idle_until() == Some(due) && held.is_committed() && !held.reading {
+            tracing::debug!(%job, %due, "the job is put down");
+            self.remove(job);
+        } else {
+            // The log says that it sleeps, and it does not.
+            held.unsettled = true;
+        }
+    }
+
+    /// Looks after what moves slowly: claims that did no harm, and messages that nobody takes.
+    pub(super) fn sweep(&mut self) {
+        let mut harmless = Vec::new();
+        let mut overdue = Vec::new();
+        for (job, held) in &mut self.jobs {
+            if held.unsettled && held.version > 0 && held.since.elapsed() >= HARMLESS_AFTER {
+                held.unsettled = false;
+                harmless.push(*job);
+            }
+            let room = LOOKS_MAX.saturating_sub(overdue.len());
+            let patience = self.options.run_silence;
+            overdue.extend(held.outstanding.overdue(*job, patience, room));
+        }
+        if !overdue.is_empty() {
+            self.options.dispatch.look_for(overdue);
+        }
+        if !harmless.is_empty() {
+            let (log, owner) = (self.writer.log.clone(), self.options.owner);
+            tokio::spawn(async move {
+                if let Err(error) = log.settle(owner, &harmless).await {
+                    tracing::warn!(%error, "claims still count against jobs");
+                }
+            });
         }
     }
 
@@ -280,36 +325,26 @@ impl Desk {
         }
     }
 
-    pub(super) fn notice(&mut self, notice: &Notice) {
-        let gone: Vec<_> = self
-            .jobs
-            .iter()
-            .flat_map(|(job, held)| {
-                held.outstanding
-                    .iter()
-                    .map(move |(node, out)| (job, node, out))
-            })
-            .filter(|(job, node, out)| {
-                let dispatched = &out.dispatched;
-                out.run.is_none()
-                    && match notice {
-                        Notice::StreamLost => true,
-                        Notice::MessageLost { dedupe_id } => {
-                            let task = node.task_id(**job, dispatched.attempt);
-                            *dedupe_id == format!("{task}:{}", dispatched.epoch)
-                        }
+    pub(super) fn notice(&mut self, notice: Notice) {
+        let gone = match notice {
+            Notice::Published(places) => {
+                for (sending, seq) in places {
+                    if let Some(held) = self.jobs.get_mut(&sending.job_id) {
+                        held.outstanding.place(&sending, seq);
                     }
-            })
-            .map(|(job, node, out)| {
-                let (attempt, epoch) = (out.dispatched.attempt, out.dispatched.epoch);
-                (*job, node.clone(), attempt, epoch)
-            })
-            .collect();
-        for (job, node, attempt, epoch) in gone {
+                }
+                return;
+            }
+            Notice::MessageLost(sending) => vec![sending],
+            Notice::StreamLost => self.waiting(),
+        };
+        for sending in gone {
+            let job = sending.job_id;
+            tracing::warn!(%job, node = %sending.node_id, "a message is lost");
             let command = Command::MessageLost {
-                node,
-                attempt,
-                epoch,
+                node: sending.node_id,
+                attempt: sending.attempt,
+                epoch: sending.epoch,
             };
             if let Err(trouble) = self.decide(job, command) {
                 tracing::debug!(%job, ?trouble, "the lost message did not matter");
@@ -317,8 +352,22 @@ impl Desk {
         }
     }
 
+    /// Everything that is sent and that nobody has begun.
+    fn waiting(&self) -> Vec<Sending> {
+        let all = self.jobs.iter().flat_map(|(job, held)| {
+            let waiting = held.outstanding.iter().filter(|(_, out)| out.run.is_none());
+            waiting.map(move |(node, out)| Sending {
+                job_id: *job,
+                node_id: node.clone(),
+                attempt: out.dispatched.attempt,
+                epoch: out.dispatched.epoch,
+            })
+        });
+        all.collect()
+    }
+
     /// Compares the desk with the log: what moved without us is read, what is missing is named.
-    pub(super) fn compare(&mut self, rows: &[Owned]) -> Vec<JobId> {
+    pub(super) fn compare(&mut self, rows: &[Owned], soon: DateTime<Utc>) -> Vec<JobId> {
         let by_job: HashMap<JobId, &Owned> = rows.iter().map(|row| (row.job_id, row)).collect();
         let moved: Vec<JobId> = self
             .jobs
@@ -333,6 +382,7 @@ impl Desk {
             .collect();
         moved.into_iter().for_each(|job| self.read_tail(job));
         rows.iter()
+            .filter(|row| row.due_at.is_none_or(|due| due <= soon))
             .map(|row| row.job_id)
             .filter(|job| !self.jobs.contains_key(job) && !self.ended_set.contains(job))
             .collect()
@@ -341,6 +391,7 @@ impl Desk {
 
 /// The request has its job: its message has done its work.
 fn acknowledge(held: &mut Held) {
+    held.taken = None;
     if let Some(message) = held.ack.take() {
         tokio::spawn(async move {
             if let Err(error) = message.ack().await {

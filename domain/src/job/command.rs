@@ -134,6 +134,8 @@ pub struct Policy {
     pub execution_grace: Duration,
     /// So many lost runs fail the attempt.
     pub lost_runs_max: u32,
+    /// A task whose message is lost so often fails its attempt.
+    pub sendings_max: u32,
 }
 
 impl Default for Policy {
@@ -142,6 +144,7 @@ impl Default for Policy {
             claim_grace: Duration::from_secs(10),
             execution_grace: Duration::from_secs(3),
             lost_runs_max: 3,
+            sendings_max: 20,
         }
     }
 }

@@ -308,6 +308,14 @@ fn message_lost(
     if work.status != NodeStatus::Dispatched || (work.attempt, work.epoch) != (attempt, epoch) {
         return Ok(Decision::AlreadyApplied);
     }
+    if epoch >= ctx.policy.sendings_max {
+        // Somebody takes it out of the queue each time and never says a word.
+        let message = format!("{epoch} messages of this task were lost");
+        let class = crate::failure::FailureClass::Transient;
+        let failure = Failure::new(class, "messages_lost", &message);
+        let events = failed(state, slot, None, failure, ctx);
+        return Ok(Decision::Accepted(events));
+    }
     Ok(Decision::Accepted(vec![Event::NodeRedispatched {
         node: node.clone(),
         attempt,

@@ -15,7 +15,7 @@ pub use dead_letter::DeadLetter;
 pub use facade::{JobQueueMessage, TaskQueueMessage};
 pub use heartbeat::{Heartbeat, QueueSlots, RunRef, StopRuns};
 pub use report::{Refusal, ReportMessage, ReportOutcome, ReportReply, WhereIs, Whereabouts};
-pub use task::TaskMessage;
+pub use task::{Sending, TaskMessage};
 pub use wake::{JobChanged, JobMessage};
 
 /// Largest message in either direction; what is larger travels by reference through the object store.

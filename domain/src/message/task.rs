@@ -35,7 +35,27 @@ pub struct TaskMessage {
     pub traceparent: Option<String>,
 }
 
+/// One sending of one task: what its message and everything that is said about it are recognised by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Sending {
+    pub job_id: JobId,
+    pub node_id: NodeId,
+    pub attempt: u32,
+    pub epoch: u32,
+}
+
 impl TaskMessage {
+    /// Which sending it is.
+    #[must_use]
+    pub fn sending(&self) -> Sending {
+        Sending {
+            job_id: self.job_id,
+            node_id: self.node_id.clone(),
+            attempt: self.attempt,
+            epoch: self.epoch,
+        }
+    }
+
     /// The message that an event of the log stands for.
     #[must_use]
     pub fn new(

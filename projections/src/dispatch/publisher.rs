@@ -9,7 +9,7 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::publish::PublishAck;
 use bus::{Bus, TopologyError, check_queue};
 use bytes::Bytes;
-use domain::message::{MESSAGE_BYTES_MAX, TaskMessage};
+use domain::message::{MESSAGE_BYTES_MAX, Sending, TaskMessage};
 use domain::priority::Priority;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -30,11 +30,11 @@ const BACKOFF_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// The stream has the message, at this place.
-    Published { dedupe_id: String, seq: u64 },
+    Published { sending: Sending, seq: u64 },
     /// The stream was lost with all that was in it; this one will never have the old messages.
     StreamLost,
     /// The message cannot be sent, however often it is tried.
-    Undeliverable { dedupe_id: String, reason: String },
+    Undeliverable { sending: Sending, reason: String },
 }
 
 /// The way to the queues. Cheap to clone; one task must be in [`Publisher::run`].
@@ -54,6 +54,7 @@ struct Shared {
 
 /// A message ready to go, as often as needed.
 struct Parcel {
+    sending: Sending,
     dedupe_id: String,
     queue: String,
     priority: Priority,
@@ -171,7 +172,7 @@ impl Sender {
                     Some(message) => match self.pack(&message) {
                         Ok(parcel) => parcel,
                         Err(reason) => {
-                            self.give_up(message.dedupe_id(), reason).await;
+                            self.give_up(message.sending(), reason).await;
                             continue;
                         }
                     },
@@ -198,6 +199,7 @@ impl Sender {
             ));
         }
         Ok(Parcel {
+            sending: message.sending(),
             dedupe_id: message.dedupe_id(),
             queue: message.queue.clone(),
             priority: message.priority,
@@ -258,18 +260,14 @@ impl Sender {
                     self.lost().await;
                 }
                 self.stream.saw(ack.sequence);
-                let dedupe_id = parcel.dedupe_id;
-                self.tell(Notice::Published {
-                    dedupe_id,
-                    seq: ack.sequence,
-                })
-                .await;
+                let (sending, seq) = (parcel.sending, ack.sequence);
+                self.tell(Notice::Published { sending, seq }).await;
             }
             Err(error) => {
                 match error.kind() {
                     PublishErrorKind::StreamNotFound => self.look().await,
                     PublishErrorKind::MaxPayloadExceeded => {
-                        self.give_up(parcel.dedupe_id, error.to_string()).await;
+                        self.give_up(parcel.sending, error.to_string()).await;
                         return;
                     }
                     _ => {}
@@ -321,9 +319,10 @@ impl Sender {
         self.tell(Notice::StreamLost).await;
     }
 
-    async fn give_up(&mut self, dedupe_id: String, reason: String) {
-        tracing::error!(message = dedupe_id, reason, "a task cannot be sent");
-        self.tell(Notice::Undeliverable { dedupe_id, reason }).await;
+    async fn give_up(&mut self, sending: Sending, reason: String) {
+        let (job, node) = (sending.job_id, &sending.node_id);
+        tracing::error!(%job, %node, reason, "a task cannot be sent");
+        self.tell(Notice::Undeliverable { sending, reason }).await;
     }
 
     async fn tell(&mut self, notice: Notice) {

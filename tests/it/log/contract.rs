@@ -224,6 +224,10 @@ async fn open_jobs_follow_their_events(log: Arc<dyn Log>) {
     append(&log, &[&[opened]]).await;
     let waiting = log.unclaimed(Duration::ZERO, 100).await.unwrap();
     assert!(waiting.iter().any(|row| row.job_id == job));
+    for (tries, may) in [(1, true), (2, true), (3, false)] {
+        let tried = log.count_tries(&[job], 2).await.unwrap();
+        assert_eq!(tried == [job], may, "try {tries}");
+    }
     let claim = |expected, epoch| Append {
         open_job: Some(OpenJob::Claim {
             job_id: job_id.clone(),
@@ -243,6 +247,12 @@ async fn open_jobs_follow_their_events(log: Arc<dyn Log>) {
     append(&log, &[&[claim(Expected::Version(1), 2)]]).await;
     log.count_claims(&[job]).await.unwrap();
     assert_eq!(log.open_job(job).await.unwrap().unwrap().claims, 2);
+    let tried = log.count_tries(&[job], 9).await.unwrap();
+    assert!(tried.is_empty(), "it has an owner");
+    log.settle(OwnerId(fresh_id()), &[job]).await.unwrap();
+    assert_eq!(log.open_job(job).await.unwrap().unwrap().claims, 2);
+    log.settle(owner, &[job]).await.unwrap();
+    assert_eq!(log.open_job(job).await.unwrap().unwrap().claims, 0);
     let settled = Append {
         open_job: Some(OpenJob::Settle {
             job_id: job_id.clone(),

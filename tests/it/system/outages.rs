@@ -24,7 +24,7 @@ async fn all_jobs_finish_after_jetstream_is_wiped() {
     }
     let some = async || rig.events("node_completed").await >= 5;
     rig.eventually("some tasks are done", DEADLINE, some).await;
-    let services = rig.dir.join("services");
+    let services = rig.services_dir();
     // The supervisor starts it again; its storage is gone by then.
     let storage = find_jetstream(&services);
     std::fs::remove_dir_all(&storage).unwrap();
@@ -35,13 +35,42 @@ async fn all_jobs_finish_after_jetstream_is_wiped() {
     rig.all_ended(DEADLINE).await;
     assert_eq!(rig.events("job_completed").await, 50);
     invariants::check(&rig).await;
-    rig.services.unwrap().stop().await;
+    rig.stop_services().await;
+}
+
+#[tokio::test]
+async fn messages_that_were_purged_are_sent_again() {
+    let rig = Rig::new("purged").await;
+    let _roles = (rig.orchestrator(&[]), rig.projector());
+    for _ in 0..10 {
+        rig.submit("one", json!({})).await;
+    }
+    let bus = rig.bus();
+    let stream = bus.tasks_stream().await.unwrap();
+    let all_there = async || {
+        let mut stream = stream.clone();
+        stream
+            .info()
+            .await
+            .is_ok_and(|info| info.state.messages == 10)
+    };
+    rig.eventually("all are in the queue", DEADLINE, all_there)
+        .await;
+    stream.purge().await.unwrap();
+    let _worker = rig.worker(4, &[]);
+    rig.all_ended(DEADLINE).await;
+    assert_eq!(rig.events("job_completed").await, 10);
+    assert_eq!(rig.events("node_redispatched").await, 10);
+    invariants::check(&rig).await;
 }
 
 #[tokio::test]
 async fn all_jobs_finish_after_an_immediate_restart_of_postgres() {
     let rig = Rig::private("pg_restart").await;
-    let _roles = (rig.orchestrator(&[]), rig.worker(4, &[]), rig.projector());
+    let roles = (rig.orchestrator(&[]), rig.worker(4, &[]), rig.projector());
+    // At its start a process says that the database does not answer, and ends.
+    let started = async || roles.0.says("is ready") && roles.2.says("is ready");
+    rig.eventually("all have started", DEADLINE, started).await;
     let mut accepted = Vec::new();
     for round in 0..3 {
         for _ in 0..20 {
@@ -51,7 +80,7 @@ async fn all_jobs_finish_after_an_immediate_restart_of_postgres() {
         }
         if round < 2 {
             // SIGQUIT is what `pg_ctl stop -m immediate` sends.
-            kill(&rig.dir.join("services"), "postgres.pid", Signal::QUIT);
+            kill(&rig.services_dir(), "postgres.pid", Signal::QUIT);
             let back = async || rig.count("select 1::bigint").await == 1;
             rig.eventually("the database is back", DEADLINE, back).await;
         }
@@ -63,14 +92,14 @@ async fn all_jobs_finish_after_an_immediate_restart_of_postgres() {
         assert_eq!(end.as_deref(), Some("job_completed"), "{job}");
     }
     invariants::check(&rig).await;
-    rig.services.unwrap().stop().await;
+    rig.stop_services().await;
 }
 
 #[tokio::test]
 async fn a_submission_without_nats_is_accepted_and_runs_when_it_is_back() {
     let rig = Rig::private("no_nats").await;
     let _roles = (rig.orchestrator(&[]), rig.worker(4, &[]), rig.projector());
-    let services = rig.dir.join("services");
+    let services = rig.services_dir();
     rig.submit("one", json!({})).await;
     rig.all_ended(DEADLINE).await;
     kill(&services, "nats.pid", Signal::STOP);
@@ -82,7 +111,7 @@ async fn a_submission_without_nats_is_accepted_and_runs_when_it_is_back() {
     let end = rig.end_of(submitted.job_id).await;
     assert_eq!(end.as_deref(), Some("job_completed"));
     invariants::check(&rig).await;
-    rig.services.unwrap().stop().await;
+    rig.stop_services().await;
 }
 
 fn kill(services: &std::path::Path, file: &str, signal: Signal) {

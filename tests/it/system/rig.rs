@@ -48,7 +48,7 @@ pub(crate) struct Rig {
     pub(crate) pool: PgPool,
     pub(crate) writer: Writer,
     /// Services of its own, for tests that break them.
-    pub(crate) services: Option<Services>,
+    services: Option<(Services, PathBuf)>,
 }
 
 /// A process of ours; killed when it is dropped.
@@ -62,7 +62,8 @@ impl Rig {
     pub(crate) async fn new(name: &str) -> Self {
         let context = shared(&target().join("test-services"), Durability::Process).await;
         let context = context.expect("the shared services run");
-        let database = format!("t_{name}_{}", fresh());
+        // Names are cut at 63 bytes: what makes it unique comes first.
+        let database = format!("t_{}_{name}", fresh());
         let options: sqlx::postgres::PgConnectOptions = context.database_url.parse().unwrap();
         let mut admin = options.clone().connect().await.unwrap();
         // A fresh name of our own making.
@@ -77,10 +78,10 @@ impl Rig {
 
     /// On services of its own.
     pub(crate) async fn private(name: &str) -> Self {
-        let dir = folder(name);
+        let dir = folder(name).join(format!("services-{}", fresh()));
         let options = Options {
             durability: Durability::Process,
-            ..Options::new(&dir.join("services"))
+            ..Options::new(&dir)
         };
         let services = Services::start(&options, &CancellationToken::new()).await;
         let services = services.expect("private services start");
@@ -88,14 +89,14 @@ impl Rig {
             services.database_url().to_owned(),
             services.nats_url().to_owned(),
         );
-        Self::on(name, database, nats, Some(services)).await
+        Self::on(name, database, nats, Some((services, dir))).await
     }
 
     async fn on(
         name: &str,
         database: String,
         nats_url: String,
-        services: Option<Services>,
+        services: Option<(Services, PathBuf)>,
     ) -> Self {
         let connect = Connect::parse(&database, 4).unwrap();
         commands::migrate::run(&connect.options).await.unwrap();
@@ -128,6 +129,18 @@ impl Rig {
             writer,
             services,
         }
+    }
+
+    /// Where its own services keep their data.
+    pub(crate) fn services_dir(&self) -> PathBuf {
+        self.services.as_ref().unwrap().1.clone()
+    }
+
+    /// Ends its own services and removes what they kept.
+    pub(crate) async fn stop_services(self) {
+        let (services, dir) = self.services.unwrap();
+        services.stop().await;
+        std::fs::remove_dir_all(dir).unwrap();
     }
 
     pub(crate) fn bus(&self) -> &Bus {
@@ -175,26 +188,23 @@ impl Rig {
         self.try_submit(workflow, inputs).await.unwrap()
     }
 
+    /// Work on an asset with this name.
+    pub(crate) async fn submit_for(&self, asset: &str, workflow: &str) -> Submitted {
+        let refs = serde_json::json!({ "name": asset });
+        let order = Order {
+            refs: serde_json::from_value(refs).unwrap(),
+            ..order(workflow, Map::new())
+        };
+        self.writer.submit(order).await.unwrap()
+    }
+
     pub(crate) async fn try_submit(
         &self,
         workflow: &str,
         inputs: Value,
     ) -> Result<Submitted, commands::submit::SubmitError> {
-        let inputs: Map<String, Value> = serde_json::from_value(inputs).unwrap();
-        let order = Order {
-            org_id: "acme".to_owned(),
-            actor: "test".to_owned(),
-            platform_id: "strata".to_owned(),
-            refs: domain::platform::Refs::default(),
-            workflow_id: workflow.to_owned(),
-            workflow_version: None,
-            inputs,
-            priority: None,
-            callbacks: Vec::new(),
-            retry_of: None,
-            idempotency_key: None,
-        };
-        self.writer.submit(order).await
+        let inputs = serde_json::from_value(inputs).unwrap();
+        self.writer.submit(order(workflow, inputs)).await
     }
 
     /// The last event of a job, if it ends it: `job_completed`, `job_failed` or `job_cancelled`.
@@ -257,6 +267,22 @@ impl Rig {
             }
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
+    }
+}
+
+fn order(workflow: &str, inputs: Map<String, Value>) -> Order {
+    Order {
+        org_id: "acme".to_owned(),
+        actor: "test".to_owned(),
+        platform_id: "strata".to_owned(),
+        refs: domain::platform::Refs::default(),
+        workflow_id: workflow.to_owned(),
+        workflow_version: None,
+        inputs,
+        priority: None,
+        callbacks: Vec::new(),
+        retry_of: None,
+        idempotency_key: None,
     }
 }
 

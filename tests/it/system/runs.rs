@@ -105,6 +105,60 @@ async fn a_job_is_cancelled_paused_resumed_and_retried() {
 }
 
 #[tokio::test]
+async fn a_job_that_only_waits_for_a_time_is_put_down_and_taken_up_again() {
+    let rig = Rig::new("put_down").await;
+    let _roles = (rig.orchestrator(&[]), rig.worker(4, &[]), rig.projector());
+    let job = rig.submit("patient", json!({})).await;
+    let asleep = async || {
+        let due = "select count(*) from dagapp.open_jobs where due_at is not null";
+        rig.count(due).await == 1
+    };
+    rig.eventually("it sleeps", DEADLINE, asleep).await;
+    // Nobody takes it for lost meanwhile, and a wish from outside reaches it all the same.
+    rig.writer.pause(job.job_id, "", "test").await.unwrap();
+    rig.writer.resume(job.job_id, "test").await.unwrap();
+    rig.all_ended(DEADLINE).await;
+    let end = rig.end_of(job.job_id).await;
+    assert_eq!(end.as_deref(), Some("job_failed"));
+    assert_eq!(rig.events("node_failed").await, 2);
+    assert_eq!(
+        rig.events("job_claimed").await,
+        1,
+        "its owner never changed"
+    );
+    invariants::check(&rig).await;
+}
+
+#[tokio::test]
+async fn an_asset_follows_its_jobs_also_when_they_end_at_once_or_race() {
+    let rig = Rig::new("assets").await;
+    rig.writer.register_platforms().await.unwrap();
+    let mut jobs = Vec::new();
+    // Before there is an orchestrator, so that all of them are taken at the same moment.
+    for workflow in ["nothing", "nothing", "one", "one", "one", "doomed"] {
+        jobs.push(rig.submit_for("parcels", workflow).await);
+    }
+    assert!(jobs.iter().all(|j| j.asset_id == jobs[0].asset_id));
+    let _roles = (rig.orchestrator(&[]), rig.worker(4, &[]), rig.projector());
+    rig.all_ended(DEADLINE).await;
+    let alone = rig.submit_for("rivers", "nothing").await;
+    rig.all_ended(DEADLINE).await;
+    invariants::check(&rig).await;
+    let asset = async |id: domain::asset::AssetId| {
+        let found = projections::read::asset(&rig.pool, &id.to_string()).await;
+        found.unwrap().unwrap()
+    };
+    let rivers = asset(alone.asset_id.unwrap()).await;
+    assert_eq!(rivers.processing_status, "completed", "O-23: {rivers:?}");
+    assert_eq!(rivers.revision, Some(1));
+    let job_id = alone.job_id.to_string();
+    assert_eq!(rivers.current_job_id, Some(job_id));
+    let parcels = asset(jobs[0].asset_id.unwrap()).await;
+    assert_ne!(parcels.processing_status, "processing", "{parcels:?}");
+    assert!(parcels.revision.is_some());
+}
+
+#[tokio::test]
 async fn a_worker_that_is_told_to_end_saves_hands_back_and_leaves_in_time() {
     let rig = Rig::new("sigterm").await;
     let _roles = (rig.orchestrator(&[]), rig.projector());

@@ -1,7 +1,19 @@
 //! Workflows of the system tests.
 
 /// All of them, for the log of every rig.
-pub(super) const ALL: &[&str] = &[ONE, CHAIN, FAN, CHOICE, FLAKY, DOOMED, NAP, PHASES, BIG];
+pub(super) const ALL: &[&str] = &[
+    NOTHING, ONE, CHAIN, FAN, CHOICE, FLAKY, DOOMED, PATIENT, DEADLY, NAP, PHASES, BIG,
+];
+
+/// No task at all: the job ends with its first append.
+const NOTHING: &str = r#"
+workflow_id: nothing
+name: Nothing
+version: 1
+nodes:
+  START: { type: start, next: END }
+  END: { type: end }
+"#;
 
 /// One task.
 const ONE: &str = r#"
@@ -109,6 +121,37 @@ version: 1
 nodes:
   START: { type: start, next: no }
   no: { type: task, handler: fail, params: { error_message: as planned, class: permanent }, next: END }
+  END: { type: end }
+"#;
+
+/// A task that fails, and fails again much later.
+const PATIENT: &str = r#"
+workflow_id: patient
+name: Patient
+version: 1
+nodes:
+  START: { type: start, next: no }
+  no:
+    type: task
+    handler: fail
+    params: { class: transient }
+    retry: { max_attempts: 2, backoff: fixed, initial_delay_seconds: 10 }
+    next: END
+  END: { type: end }
+"#;
+
+/// A task with one attempt, for workers that die of it.
+const DEADLY: &str = r#"
+workflow_id: deadly
+name: Deadly
+version: 1
+nodes:
+  START: { type: start, next: only }
+  only:
+    type: task
+    handler: echo
+    retry: { max_attempts: 1 }
+    next: END
   END: { type: end }
 "#;
 

@@ -269,6 +269,25 @@ fn a_lost_message_is_sent_again_under_a_new_epoch() {
 }
 
 #[test]
+fn a_task_whose_message_is_lost_every_time_fails_its_attempt() {
+    let mut rig = dispatched();
+    for epoch in 1..=20 {
+        let lost = Command::MessageLost {
+            node: "a".into(),
+            attempt: 1,
+            epoch,
+        };
+        let events = rig.accept(lost);
+        let expected = match epoch {
+            20 => "node_failed",
+            _ => "node_redispatched",
+        };
+        assert_eq!(names(&events), [expected], "{epoch}");
+    }
+    assert_eq!(rig.status("a"), NodeStatus::Failed);
+}
+
+#[test]
 fn an_output_that_breaks_the_contract_fails_its_task() {
     for (output, code) in [
         (json!([1]), "output_not_an_object"),
