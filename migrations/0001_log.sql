@@ -87,9 +87,10 @@ create table dagapp.dead_letters (
     received_at timestamptz not null default clock_timestamp()
 );
 
--- Makes partitions until there is room for `ahead` more after `upto`.
+-- Makes partitions until there are two more after the one with `upto`. With the rights of whoever made the
+-- schema: those who append own no tables.
 create function dagapp.make_partitions(upto bigint) returns void
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog as $$
 declare
     size bigint;
     last bigint;

@@ -34,7 +34,8 @@ create function dagapp.append(
     -- Which command (from 1) each of them belongs to.
     o_command int[], l_command int[], s_command int[], x_job text[], x_command int[]
 ) returns table (first_pos bigint, at timestamptz, outcomes bigint[])
-language plpgsql as $$
+-- The one way to write: whoever may call it needs no right to change the tables themselves.
+language plpgsql security definer set search_path = pg_catalog as $$
 declare
     head dagapp.log_head%rowtype;
     total int := coalesce(array_length(e_type, 1), 0);

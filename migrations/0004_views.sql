@@ -16,6 +16,7 @@ create view dagapp.dag_job_events as
                when 'node_dispatched' then 'DISPATCHED' when 'node_redispatched' then 'DISPATCHED'
                when 'node_started' then 'RUNNING' when 'node_completed' then 'COMPLETED'
                when 'node_failed' then 'FAILED' when 'run_lost' then 'READY'
+               when 'run_released' then 'READY'
            end as event_status,
            d.data as event_data,
            d.data #>> '{checkpoint,phase}' as checkpoint_name,
@@ -103,10 +104,15 @@ begin
     if exists (select from pg_roles where rolname = 'strata_app') then
         grant usage on schema dagapp, app to strata_app;
         grant select, insert, update, delete on all tables in schema dagapp to strata_app;
+        -- The log is written by dagapp.append alone, and history by nobody.
+        revoke insert, update, delete on dagapp.events, dagapp.log_head, dagapp.log_batches, dagapp.streams
+            from strata_app;
         grant usage on all sequences in schema dagapp to strata_app;
         grant execute on all functions in schema dagapp to strata_app;
+        revoke execute on function dagapp.make_partitions(bigint) from strata_app;
         grant select on all tables in schema app to strata_app;
     end if;
+    revoke execute on all functions in schema dagapp from public;
     if exists (select from pg_roles where rolname = 'strata_read') then
         grant usage on schema dagapp, app, geo to strata_read;
         grant select on all tables in schema dagapp, app to strata_read;

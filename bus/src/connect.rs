@@ -15,6 +15,8 @@ use crate::topology::ACK_WAIT;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an answer of JetStream may take.
 const JETSTREAM_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a wake-up may hold up whoever sends it.
+const HINT_TIMEOUT: Duration = Duration::from_millis(50);
 /// Messages that may wait in memory for a subscriber of ours.
 const SUBSCRIPTION_CAPACITY: usize = 65_536;
 
@@ -98,8 +100,12 @@ impl Bus {
         let Ok(payload) = serde_json::to_vec(payload) else {
             return;
         };
-        if let Err(error) = self.client.publish(subject, Bytes::from(payload)).await {
-            tracing::debug!(%error, "a wake-up was not sent");
+        let sent = self.client.publish(subject, Bytes::from(payload));
+        match tokio::time::timeout(HINT_TIMEOUT, sent).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "a wake-up was not sent"),
+            // While there is no connection the client keeps some thousands and then makes us wait.
+            Err(_) => tracing::debug!("a wake-up was not sent in time"),
         }
     }
 }

@@ -4,12 +4,16 @@
 //! second one ends the process.
 
 use std::future::Future;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
+
+/// How long tasks that nobody waits for may take when the command has ended.
+const LAST_TASKS: Duration = Duration::from_secs(1);
 
 /// Runs a command to its end. It gets the token that the first signal cancels.
 pub fn block_on<T, F>(command: impl FnOnce(CancellationToken) -> F) -> anyhow::Result<T>
@@ -19,15 +23,16 @@ where
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.enable_all().build();
     let runtime = runtime.context("cannot start the threads of the program")?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let stop = CancellationToken::new();
         let interrupt = signal(SignalKind::interrupt())?;
         let terminate = signal(SignalKind::terminate())?;
-        let listener = tokio::spawn(listen(interrupt, terminate, stop.clone()));
-        let ended = command(stop).await;
-        listener.abort();
-        ended
-    })
+        tokio::spawn(listen(interrupt, terminate, stop.clone()));
+        command(stop).await
+    });
+    // Not for ever: a thread that blocks must not keep the process.
+    runtime.shutdown_timeout(LAST_TASKS);
+    ended
 }
 
 async fn listen(mut interrupt: Signal, mut terminate: Signal, stop: CancellationToken) {

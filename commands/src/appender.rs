@@ -183,9 +183,14 @@ async fn send(
     shutdown: &CancellationToken,
 ) -> Result<Committed, LogError> {
     let mut pause = RETRY_FIRST;
+    // Once an answer was lost the batch may be in the log, and nothing but its own answer can tell.
+    let mut unsure = false;
     loop {
         match log.append(batch).await {
-            Err(error) if error.is_transient() => {
+            Err(error)
+                if error.is_transient() || unsure && matches!(error, LogError::Refused(_)) =>
+            {
+                unsure = true;
                 tracing::warn!(%error, "append is repeated");
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}

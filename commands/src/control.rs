@@ -11,7 +11,7 @@ use domain::message::JobChanged;
 use domain::request::{self, Progress};
 
 use crate::appender::{AppendError, Appended};
-use crate::log::{Append, Expected, LogError, OpenJob};
+use crate::log::{Append, COMMAND_EVENTS_MAX, Expected, LogError, OpenJob};
 use crate::orchestrator::News;
 use crate::write::{Writer, meta};
 
@@ -147,18 +147,22 @@ impl Writer {
         version: u64,
         is_cancel: bool,
     ) -> Result<Option<Controlled>, ControlError> {
-        let before = version.saturating_sub(1);
-        let last = self.log.read_stream(&stream(job), before, 1).await?;
-        let status = match last.first().map(crate::log::Recorded::decode) {
-            Some(Ok(Event::Job(job::Event::JobCancelled { .. }))) if is_cancel => {
-                return Ok(Some(Controlled::AlreadyCancelled));
-            }
-            Some(Ok(Event::Job(job::Event::JobCancelled { .. }))) => JobStatus::Cancelled,
-            Some(Ok(Event::Job(job::Event::JobCompleted { .. }))) => JobStatus::Completed,
-            Some(Ok(Event::Job(job::Event::JobFailed { .. }))) => JobStatus::Failed,
-            _ => return Ok(None),
-        };
-        Err(ControlError::Ended(status))
+        // Reports that came too late may be recorded in the append that ends a job, behind its end.
+        let before = version.saturating_sub(COMMAND_EVENTS_MAX as u64);
+        let stream = stream(job);
+        let last = self.log.read_stream(&stream, before, COMMAND_EVENTS_MAX);
+        let last = last.await?;
+        let status = last.iter().find_map(|recorded| match recorded.decode() {
+            Ok(Event::Job(job::Event::JobCancelled { .. })) => Some(JobStatus::Cancelled),
+            Ok(Event::Job(job::Event::JobCompleted { .. })) => Some(JobStatus::Completed),
+            Ok(Event::Job(job::Event::JobFailed { .. })) => Some(JobStatus::Failed),
+            _ => None,
+        });
+        match status {
+            Some(JobStatus::Cancelled) if is_cancel => Ok(Some(Controlled::AlreadyCancelled)),
+            Some(status) => Err(ControlError::Ended(status)),
+            None => Ok(None),
+        }
     }
 
     /// The request of a job that does not exist yet is taken back.

@@ -119,13 +119,11 @@ impl Definitions {
             version: version.number,
             reason,
         };
-        let workflow =
-            definition::load(version.source.as_bytes(), &self.catalog).map_err(|all| {
-                broken(
-                    all.first()
-                        .map_or_else(String::new, |first| first.message.clone()),
-                )
-            })?;
+        let workflow = definition::load_registered(version.source.as_bytes());
+        let workflow = workflow.map_err(|all| {
+            let first = all.first().map(|first| first.message.clone());
+            broken(first.unwrap_or_default())
+        })?;
         let graph = definition::compile(&workflow, &version.hash, &self.catalog)
             .map_err(|error| broken(error.to_string()))?;
         Ok(Definition {

@@ -60,6 +60,8 @@ pub enum SubmitError {
     UnknownPlatform(String),
     #[error("refs of platform `{platform}`: {problems}")]
     Refs { platform: String, problems: String },
+    #[error("the asset that these refs name is not one of yours")]
+    AssetOfAnother,
     #[error(transparent)]
     Rejected(#[from] request::Rejection),
     #[error(transparent)]
@@ -188,6 +190,12 @@ impl Writer {
         }];
         if let Some(asset_id) = submission.asset_id {
             let (state, version) = self.asset(asset_id).await?;
+            // The id follows from platform and refs alone (O-02): two organisations may name the same.
+            if let Some(asset) = state.asset()
+                && asset.org_id != submission.org_id
+            {
+                return Err(SubmitError::AssetOfAnother);
+            }
             if version == 0 {
                 let command = asset::Command::Create {
                     asset_id,
@@ -262,13 +270,11 @@ impl Writer {
     /// Tells orchestrators that a request waits. If it is lost, they find the request by themselves.
     async fn wake(&self, submission: &Submission) {
         let Some(bus) = &self.bus else { return };
-        let Ok(payload) = serde_json::to_vec(&JobMessage::from(submission)) else {
-            return;
-        };
-        let subject = bus.subjects.orchestrator_jobs();
-        // Not awaited: the answer of JetStream would only delay the caller.
-        if let Err(error) = bus.client.publish(subject, payload.into()).await {
-            tracing::debug!(%error, "the wake-up of a request was not sent");
-        }
+        // The answer of JetStream is not waited for: it would only delay the caller.
+        bus.hint(
+            bus.subjects.orchestrator_jobs(),
+            &JobMessage::from(submission),
+        )
+        .await;
     }
 }

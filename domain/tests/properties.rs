@@ -280,13 +280,11 @@ impl Run {
             0..=2 => self.dispatch(u32::from(amount % 4)),
             3..=5 => self.report(pick, Outcome::Started, run),
             6..=9 => self.report(pick, done, run),
+            10 | 11 if amount.is_multiple_of(5) => self.report(pick, Outcome::Released, run),
             10 | 11 => {
                 let class = FailureClass::ALL[usize::from(amount) % 6];
-                self.report(
-                    pick,
-                    Outcome::Failed(Failure::new(class, "f", "failed")),
-                    run,
-                );
+                let failed = Outcome::Failed(Failure::new(class, "f", "failed"));
+                self.report(pick, failed, run);
             }
             12 => {
                 if let Some(report) = self.last.clone() {

@@ -57,6 +57,8 @@ pub(crate) struct Runner<P> {
     lead: Option<Lead>,
     renewed: tokio::time::Instant,
     batch_max: i64,
+    /// It has said that the tables are not its own.
+    complained: bool,
 }
 
 impl<P: Projector> Runner<P> {
@@ -69,6 +71,7 @@ impl<P: Projector> Runner<P> {
             lead: None,
             renewed: tokio::time::Instant::now(),
             batch_max: BATCH_EVENTS_MAX,
+            complained: false,
         }
     }
 
@@ -106,7 +109,11 @@ impl<P: Projector> Runner<P> {
     pub(crate) async fn step(&mut self) -> Result<bool, Error> {
         let claim = self.claim();
         let Some(lead) = self.lead else {
-            checkpoints::ensure(&self.pool, claim).await?;
+            let found = checkpoints::ensure(&self.pool, claim).await?;
+            if found != claim.version {
+                self.complain(found);
+                return Ok(false);
+            }
             self.lead = checkpoints::take(&self.pool, claim, LEAD_TTL).await?;
             self.renewed = tokio::time::Instant::now();
             if let Some(lead) = self.lead {
@@ -144,7 +151,13 @@ impl<P: Projector> Runner<P> {
                 }
                 Ok(true)
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                // It may have been too much for one transaction.
+                if !matches!(error, Error::LeadLost(_)) {
+                    self.batch_max = i64::try_from(events / 2).unwrap_or(1).max(1);
+                }
+                Err(error)
+            }
         }
     }
 
@@ -194,6 +207,20 @@ impl<P: Projector> Runner<P> {
         {
             tracing::debug!(%error, "the lead was not given up; it will run out");
         }
+    }
+
+    /// Says once that the tables are of another version.
+    fn complain(&mut self, found: i32) {
+        if std::mem::replace(&mut self.complained, true) {
+            return;
+        }
+        let claim = self.claim();
+        tracing::error!(
+            projector = claim.name,
+            "the tables were filled by version {found}, and this build is version {}; nothing is projected \
+             here: run the build that fits",
+            claim.version
+        );
     }
 
     fn forget(&mut self) {

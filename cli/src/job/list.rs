@@ -60,7 +60,9 @@ pub(super) fn status_of(job: &Job) -> String {
     } else {
         ""
     };
-    format!("{}{paused}", job.status)
+    // What is shown is the last that could be understood.
+    let degraded = if job.degraded { " (degraded)" } else { "" };
+    format!("{}{paused}{degraded}", job.status)
 }
 
 /// Nodes and children that are done, of all that are known.

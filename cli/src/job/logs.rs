@@ -17,7 +17,7 @@ pub(super) async fn run(args: &LogsArgs, console: &mut Console<'_>) -> anyhow::R
     let found = client::find(&write, args.of.job).await;
     let job = args.of.job.to_string();
     let node = args.node.as_deref();
-    let attempts = read::task_results(&write.pool, &job, node, read::PAGE_MAX).await;
+    let attempts = read::attempts(&write.pool, &job, node, read::PAGE_MAX).await;
     write.stop().await;
     found?;
     let attempts = attempts.map_err(client::unreadable)?;
@@ -25,24 +25,21 @@ pub(super) async fn run(args: &LogsArgs, console: &mut Console<'_>) -> anyhow::R
     let wanted = attempts
         .into_iter()
         .filter(|attempt| !args.failed || attempt.failure.is_some());
-    let mut found = Vec::new();
+    let mut all = Vec::new();
+    let mut count = 0;
     for attempt in wanted {
         let lines = lines(&store, &attempt).await?;
-        found.push((attempt, lines));
+        count += 1;
+        match args.of.output {
+            Format::Json => all.push(json_of(&attempt, &lines)),
+            // At once: together the logs of a large job do not fit into memory.
+            Format::Table => print(&attempt, &lines, console)?,
+        }
     }
-    match args.of.output {
-        Format::Json => {
-            let all: Vec<_> = found.iter().map(|(a, lines)| json_of(a, lines)).collect();
-            console.data(&serde_json::to_string_pretty(&all)?)?;
-        }
-        Format::Table => {
-            for (attempt, lines) in &found {
-                print(attempt, lines, console)?;
-            }
-            if found.is_empty() {
-                console.talk("no attempt of this kind has ended yet")?;
-            }
-        }
+    if args.of.output == Format::Json {
+        console.data(&serde_json::to_string_pretty(&all)?)?;
+    } else if count == 0 {
+        console.talk("there is no such attempt yet")?;
     }
     if cut {
         console.talk("only the first 1000 attempts are shown; name a node for the others")?;

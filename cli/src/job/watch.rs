@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::id::JobId;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::args::JobArgs;
-use super::client;
+use super::client::{self, Found};
 use super::live::Bars;
 use super::show::failure_text;
-use super::snapshot::{self, Snapshot};
+use super::snapshot::Snapshot;
 use crate::args::Format;
-use crate::exit::Exit;
+use crate::exit::{Exit, Stop};
 use crate::output::{Console, Paint};
 use crate::roles::stack::Write;
 
@@ -75,12 +76,18 @@ pub(crate) async fn follow(
     };
     let mut seen = None;
     loop {
-        match snapshot::take(write, job).await? {
-            Err(_) => shown.waits(job, console)?,
-            Ok(now) => {
-                // Looked at again only when the job has moved.
-                if seen.replace(now.job.last_pos) != Some(now.job.last_pos) {
-                    shown.update(&now, console)?;
+        let looked = Instant::now();
+        match client::find(write, job).await? {
+            Found::Waiting(_) => shown.waits(job, console)?,
+            // Its nodes are read only when it has moved.
+            Found::Job(row) if seen == Some(row.last_pos) => {}
+            Found::Job(row) => {
+                seen = Some(row.last_pos);
+                let now = Snapshot::of(write, *row).await?;
+                shown.update(&now, console)?;
+                if now.job.degraded {
+                    shown.end();
+                    return Err(degraded(job));
                 }
                 if now.job.completed_at.is_some() {
                     shown.end();
@@ -88,15 +95,24 @@ pub(crate) async fn follow(
                 }
             }
         }
+        // A giant takes longer to read; most of the time must be for others.
+        let pause = LOOK_EVERY.max(looked.elapsed() * 4);
         tokio::select! {
             () = stop.cancelled() => {
                 shown.end();
                 console.talk(&format!("the job goes on: strata job watch {job}"))?;
                 return Ok(None);
             }
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(pause) => {}
         }
     }
+}
+
+/// The read models could not follow the job, so its end would never show.
+fn degraded(job: JobId) -> anyhow::Error {
+    let message =
+        format!("{job} can be shown only up to an event that the projector does not understand");
+    Stop::failed(message, "strata doctor")
 }
 
 /// Says how it ended, and what to do next.

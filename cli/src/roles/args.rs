@@ -130,7 +130,7 @@ pub(crate) struct Work {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(crate) heartbeat: Duration,
     /// How long handlers may take to end when the worker leaves
-    #[arg(long, value_name = "TIME", default_value = "25s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "22s", value_parser = duration)]
     pub(crate) shutdown_grace: Duration,
 }
 

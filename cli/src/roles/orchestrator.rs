@@ -1,6 +1,7 @@
 //! `strata orchestrator`: owns jobs, decides, dispatches.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bus::Bus;
 use commands::orchestrator::{self, Dispatch, Handle, Notice, Options};
@@ -9,6 +10,7 @@ use domain::message::{Sending, TaskMessage};
 use projections::dispatch::{self, Publisher};
 use serde_json::Map;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::args::{OrchestratorArgs, Own};
@@ -19,6 +21,8 @@ use crate::exit::{Exit, Stop};
 use crate::output::Console;
 use crate::{logging, runtime};
 
+/// How often it is looked whether a part has ended.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Notices that are passed on together.
 const NEWS_MAX: usize = 256;
 
@@ -48,20 +52,29 @@ pub(crate) fn run(args: &OrchestratorArgs, _console: &mut Console<'_>) -> anyhow
 /// A running orchestrator with its way to the queues.
 pub(super) struct Orchestrating {
     handle: Handle,
-    publishing: CancellationToken,
+    publisher: JoinHandle<()>,
+    stop_publisher: CancellationToken,
+}
+
+/// Returns when a task has ended that never should.
+pub(super) async fn ended<T>(task: &JoinHandle<T>) {
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    while !task.is_finished() {
+        look.tick().await;
+    }
 }
 
 impl Orchestrating {
     /// Hands everything over.
     pub(super) async fn stop(self) {
         self.handle.stop().await;
-        self.publishing.cancel();
+        self.stop_publisher.cancel();
     }
 
     /// Returns only if something is wrong.
     pub(super) async fn ended(&self) {
-        let mut look = tokio::time::interval(std::time::Duration::from_secs(1));
-        while !self.handle.is_finished() {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        while !self.handle.is_finished() && !self.publisher.is_finished() {
             look.tick().await;
         }
     }
@@ -70,10 +83,10 @@ impl Orchestrating {
 /// Registers the workflows and starts to own jobs.
 pub(super) async fn start(own: &Own, write: &Write, bus: Bus) -> anyhow::Result<Orchestrating> {
     register::all(&write.writer, own.workflows.as_deref()).await?;
-    let publishing = CancellationToken::new();
+    let stop_publisher = CancellationToken::new();
     let (publisher, found) = Publisher::new(bus.clone());
     let (notices, told) = mpsc::channel(1_024);
-    tokio::spawn(publisher.clone().run(publishing.clone()));
+    let publishing = tokio::spawn(publisher.clone().run(stop_publisher.clone()));
     tokio::spawn(translate(found, notices.clone()));
     let owner = fresh_owner();
     let options = Options {
@@ -99,7 +112,11 @@ pub(super) async fn start(own: &Own, write: &Write, bus: Bus) -> anyhow::Result<
     let handle = orchestrator::start(write.writer.clone(), bus, options).await;
     let handle = handle.map_err(|error| Stop::unreachable(error.to_string(), "strata doctor"))?;
     tracing::info!(owner_id = %owner, "the orchestrator is ready");
-    Ok(Orchestrating { handle, publishing })
+    Ok(Orchestrating {
+        handle,
+        publisher: publishing,
+        stop_publisher,
+    })
 }
 
 /// What the owner decides goes to the queues.

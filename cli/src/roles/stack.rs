@@ -49,6 +49,17 @@ impl Stack {
         Self::new(context, args)
     }
 
+    /// What a worker needs of the stack: NATS, and not the database.
+    pub(crate) fn find_nats(args: &StackArgs) -> anyhow::Result<Self> {
+        let context = Context {
+            database_url: String::new(),
+            nats_url: Context::find_nats(&args.data_dir)?,
+            url: None,
+            key: None,
+        };
+        Self::new(context, args)
+    }
+
     /// A stack at these addresses.
     pub(crate) fn new(context: Context, args: &StackArgs) -> anyhow::Result<Self> {
         let subjects = Subjects::new(&args.prefix)

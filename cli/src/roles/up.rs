@@ -7,10 +7,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::UpArgs;
 use super::budget::Budget;
-use super::orchestrator::{self, Orchestrating};
+use super::orchestrator::{self, Orchestrating, ended};
 use super::stack::{Stack, Write};
 use super::{migrate, projector, worker};
-use crate::exit::Exit;
+use crate::exit::{Exit, Stop};
 use crate::output::Console;
 use crate::services::{Options, Services};
 use crate::{logging, runtime};
@@ -106,14 +106,19 @@ async fn start_roles(
     Ok((write, orchestrating, roles))
 }
 
+fn fault(role: &str) -> anyhow::Error {
+    let message = format!("the {role} ended by itself, which is a fault of Strata");
+    Stop::failed(message, "look at the lines above")
+}
+
 impl Running {
     /// Waits for something that never should happen.
     pub(crate) async fn failure(&self) -> anyhow::Error {
         tokio::select! {
             error = self.services.failure() => error,
-            () = self.orchestrating.ended() => {
-                anyhow::anyhow!("the orchestrator ended by itself, which is a fault of Strata")
-            }
+            () = self.orchestrating.ended() => fault("orchestrator"),
+            () = ended(&self.projecting) => fault("projector"),
+            () = ended(&self.working) => fault("worker"),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{logging, runtime};
 
 pub(crate) fn run(args: &WorkerArgs, _console: &mut Console<'_>) -> anyhow::Result<Exit> {
     logging::init(&args.stack.log);
-    let stack = Stack::find(&args.stack)?;
+    let stack = Stack::find_nats(&args.stack)?;
     runtime::block_on(|stop| async move {
         let options = Options {
             bus: stack.bus("worker").await?,

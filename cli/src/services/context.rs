@@ -48,6 +48,14 @@ impl Context {
         Ok(noted)
     }
 
+    /// The address of NATS alone: workers have no business with the database.
+    pub fn find_nats(data_dir: &Path) -> anyhow::Result<String> {
+        match from_env(NATS_URL) {
+            Some(nats_url) => Ok(nats_url),
+            None => Ok(Self::find(data_dir)?.nats_url),
+        }
+    }
+
     /// What the data directory notes; nothing if no stack runs there.
     pub fn read(data_dir: &Path) -> anyhow::Result<Option<Self>> {
         let path = file(data_dir);

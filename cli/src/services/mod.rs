@@ -74,7 +74,7 @@ pub struct Services {
     data_dir: PathBuf,
     running: Vec<Supervised>,
     /// Given up last, when nothing runs any more.
-    _lock: Option<Lock>,
+    _lock: Lock,
 }
 
 impl Options {
@@ -106,12 +106,7 @@ impl Services {
     /// `stop` ends the waiting. After an error nothing runs.
     pub async fn start(options: &Options, stop: &CancellationToken) -> anyhow::Result<Self> {
         let folder = open_folder(&options.data_dir)?;
-        let private = options.database_url.is_none() || options.nats_url.is_none();
-        let lock = if private {
-            Some(folder.lock(Duration::ZERO).await?)
-        } else {
-            None
-        };
+        let lock = folder.lock(Duration::ZERO).await?;
         let mut services = Self {
             database_url: String::new(),
             nats_url: String::new(),

@@ -123,6 +123,7 @@ impl Home {
     fn of(folder: &Folder) -> anyhow::Result<Self> {
         let note = folder.file("postgres.home");
         let noted = fs::read_to_string(&note).ok();
+        let has_data = noted.is_some() || folder.file("postgres").join("PG_VERSION").exists();
         let path = noted.map_or_else(|| folder.path.clone(), |text| text.trim().into());
         let user = User::to_drop_to(&path.join("postgres"))?;
         let Some((user, closed)) = user
@@ -131,6 +132,19 @@ impl Home {
         else {
             return Ok(Self { path, user });
         };
+        if has_data {
+            // There is a log already. A new, empty one in its place would look like the loss of everything.
+            let (name, path, closed) = (&user.name, path.display(), closed.display());
+            let message = format!(
+                "the database is in {path}, and its user {name} cannot get there: {closed} is closed or gone"
+            );
+            return Err(Stop::unreachable(
+                message,
+                format!(
+                    "chmod o+x {closed}, or bring {path} back; to begin anew, give another --data-dir"
+                ),
+            ));
+        }
         let path = Path::new(ELSEWHERE).join(files::random_hex(8)?);
         let make = || -> io::Result<()> {
             DirBuilder::new()

@@ -7,9 +7,12 @@ pub enum LogError {
     /// batch may be sent again.
     #[error("the database is not available: {0}")]
     Unavailable(String),
-    /// The store understood and refused; sending the same again would not help.
+    /// The store refused for a reason that lies with it: rights, schema, configuration.
     #[error("the database refused: {0}")]
     Refused(String),
+    /// The values themselves cannot be stored; they never were and never will be.
+    #[error("the database cannot take these values: {0}")]
+    Invalid(String),
     #[error("an event could not be written: {0}")]
     Encode(String),
     #[error("an event of the log cannot be read: {0}")]
@@ -29,12 +32,18 @@ impl From<sqlx::Error> for LogError {
         match &error {
             sqlx::Error::Database(db) => {
                 let code = db.code().unwrap_or_default();
-                // Connection trouble, shutdown, out of resources, serialization, cancelled by a time-out.
-                let passing = ["08", "57", "53", "40", "55", "58"];
-                if passing.iter().any(|class| code.starts_with(class)) {
-                    Self::Unavailable(format!("{} ({code})", db.message()))
+                // Connection trouble, shutdown, out of resources, serialization, cancelled by a time-out;
+                // a standby that is not promoted yet, a login or a database that is not there yet.
+                let passing = ["08", "57", "53", "40", "55", "58", "25", "28", "3D"];
+                let values = ["21", "22", "23", "54"];
+                let is = |classes: &[&str]| classes.iter().any(|class| code.starts_with(class));
+                let text = format!("{} ({code})", db.message());
+                if is(&passing) {
+                    Self::Unavailable(text)
+                } else if is(&values) {
+                    Self::Invalid(text)
                 } else {
-                    Self::Refused(format!("{} ({code})", db.message()))
+                    Self::Refused(text)
                 }
             }
             sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {

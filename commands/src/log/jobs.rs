@@ -35,18 +35,22 @@ pub struct Owned {
 
 /// Reads of `open_jobs`, and the leases. All times are those of the store's clock.
 pub trait OpenJobs {
-    /// Requests without a job that have waited for at least `age`, oldest first.
+    /// Requests without a job that have waited for at least `age`, oldest first; but for those with
+    /// `claims_max` claims, which are in quarantine.
     fn unclaimed(
         &self,
         age: Duration,
+        claims_max: u32,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>>;
 
-    /// Jobs whose owner has not renewed its lease for `stale`, in an order of the caller's own.
+    /// Jobs whose owner has not renewed its lease for `stale`, in an order of the caller's own; but for
+    /// those in quarantine.
     fn orphans(
         &self,
         caller: OwnerId,
         stale: Duration,
+        claims_max: u32,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>>;
 
@@ -65,6 +69,9 @@ pub trait OpenJobs {
         jobs: &'a [JobId],
         most: u32,
     ) -> BoxFuture<'a, Result<Vec<JobId>, LogError>>;
+
+    /// Takes one claim back: it came to nothing, but not because anybody died of it.
+    fn forgive(&self, job: JobId) -> BoxFuture<'_, Result<(), LogError>>;
 
     /// Jobs of an owner have proven harmless: their claims no longer count against them.
     fn settle<'a>(

@@ -303,6 +303,7 @@ impl OpenJobs for MemoryLog {
     fn unclaimed(
         &self,
         age: Duration,
+        claims_max: u32,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>> {
         let (inner, until) = (self.lock(), (self.clock)() - delta(age));
@@ -310,6 +311,7 @@ impl OpenJobs for MemoryLog {
             .jobs
             .values()
             .filter(|job| job.row.owner.is_none() && job.submitted_at <= until)
+            .filter(|job| job.row.claims < claims_max)
             .collect();
         waiting.sort_by_key(|job| job.submitted_at);
         done(
@@ -325,11 +327,15 @@ impl OpenJobs for MemoryLog {
         &self,
         caller: OwnerId,
         stale: Duration,
+        claims_max: u32,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>> {
         let (inner, until) = (self.lock(), (self.clock)() - delta(stale));
         let alive = |owner: OwnerId| inner.owners.get(&owner).is_some_and(|beat| *beat >= until);
-        let orphaned = |job: &&Job| job.row.owner.is_some_and(|o| o != caller && !alive(o));
+        let orphaned = |job: &&Job| {
+            let is_gone = |owner| owner != caller && !alive(owner);
+            job.row.owner.is_some_and(is_gone) && job.row.claims < claims_max
+        };
         let found = inner.jobs.values().filter(orphaned).take(limit);
         done(found.map(|job| inner.row(job)).collect())
     }
@@ -378,6 +384,14 @@ impl OpenJobs for MemoryLog {
             }
         }
         done(tried)
+    }
+
+    fn forgive(&self, job: JobId) -> BoxFuture<'_, Result<(), LogError>> {
+        let mut inner = self.lock();
+        if let Some(job) = inner.jobs.get_mut(&job.to_string()) {
+            job.row.claims = job.row.claims.saturating_sub(1);
+        }
+        done(())
     }
 
     fn settle<'a>(

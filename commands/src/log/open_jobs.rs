@@ -9,37 +9,41 @@ use sqlx::postgres::PgRow;
 
 use super::error::LogError;
 use super::jobs::{JobRow, OpenJobs, Owned};
-use super::postgres::{PostgresLog, unsigned};
+use super::postgres::{PostgresLog, answered, unsigned};
 
 impl OpenJobs for PostgresLog {
     fn unclaimed(
         &self,
         age: Duration,
+        claims_max: u32,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let rows = sqlx::query(
                 "select job_id, request_id, owner_id, epoch, claims, weight, due_at,
                         0::bigint as version, 1::smallint as max_schema
                  from dagapp.open_jobs
-                 where owner_id is null and submitted_at <= clock_timestamp() - make_interval(secs => $1)
+                 where owner_id is null and claims < $3
+                   and submitted_at <= clock_timestamp() - make_interval(secs => $1)
                  order by submitted_at limit $2",
             )
             .bind(age.as_secs_f64())
             .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .bind(small(claims_max))
             .fetch_all(&self.pool)
             .await?;
             rows.iter().map(job_row).collect()
-        })
+        }))
     }
 
     fn orphans(
         &self,
         caller: OwnerId,
         stale: Duration,
+        claims_max: u32,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             // Each caller sees them in an order of its own, so that they do not race for the same ones.
             let rows = sqlx::query(
                 "select j.job_id, j.request_id, j.owner_id, j.epoch, j.claims, j.weight, j.due_at,
@@ -47,21 +51,22 @@ impl OpenJobs for PostgresLog {
                  from dagapp.open_jobs j
                  join dagapp.streams s on s.stream_id = 'job:' || j.job_id
                  left join dagapp.owners o on o.owner_id = j.owner_id
-                 where j.owner_id is not null and j.owner_id <> $1
+                 where j.owner_id is not null and j.owner_id <> $1 and j.claims < $4
                    and (o.owner_id is null or o.beat_at < clock_timestamp() - make_interval(secs => $2))
                  order by md5(j.job_id || $1::text) limit $3",
             )
             .bind(caller.0)
             .bind(stale.as_secs_f64())
             .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .bind(small(claims_max))
             .fetch_all(&self.pool)
             .await?;
             rows.iter().map(job_row).collect()
-        })
+        }))
     }
 
     fn owned(&self, owner: OwnerId) -> BoxFuture<'_, Result<Vec<Owned>, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let rows = sqlx::query(
                 "select j.job_id, j.epoch, s.version, j.due_at
                  from dagapp.open_jobs j join dagapp.streams s on s.stream_id = 'job:' || j.job_id
@@ -80,11 +85,11 @@ impl OpenJobs for PostgresLog {
                     })
                 })
                 .collect()
-        })
+        }))
     }
 
     fn open_job(&self, job: JobId) -> BoxFuture<'_, Result<Option<JobRow>, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let row = sqlx::query(
                 "select j.job_id, j.request_id, j.owner_id, j.epoch, j.claims, j.weight, j.due_at,
                         coalesce(s.version, 0) as version, coalesce(s.max_schema, 1::smallint) as max_schema
@@ -96,18 +101,22 @@ impl OpenJobs for PostgresLog {
             .fetch_optional(&self.pool)
             .await?;
             row.as_ref().map(job_row).transpose()
-        })
+        }))
     }
 
     fn count_claims<'a>(&'a self, jobs: &'a [JobId]) -> BoxFuture<'a, Result<(), LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let ids: Vec<String> = jobs.iter().map(ToString::to_string).collect();
-            sqlx::query("update dagapp.open_jobs set claims = claims + 1 where job_id = any($1)")
-                .bind(ids)
-                .execute(&self.pool)
-                .await?;
+            sqlx::query(
+                "update dagapp.open_jobs set claims = claims + 1 where job_id in (
+                     select job_id from dagapp.open_jobs where job_id = any($1)
+                     order by job_id for update)",
+            )
+            .bind(ids)
+            .execute(&self.pool)
+            .await?;
             Ok(())
-        })
+        }))
     }
 
     fn count_tries<'a>(
@@ -115,18 +124,33 @@ impl OpenJobs for PostgresLog {
         jobs: &'a [JobId],
         most: u32,
     ) -> BoxFuture<'a, Result<Vec<JobId>, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let ids: Vec<String> = jobs.iter().map(ToString::to_string).collect();
             let rows = sqlx::query(
-                "update dagapp.open_jobs set claims = claims + 1
-                 where job_id = any($1) and owner_id is null and claims < $2 returning job_id",
+                "update dagapp.open_jobs set claims = claims + 1 where job_id in (
+                     select job_id from dagapp.open_jobs
+                     where job_id = any($1) and owner_id is null and claims < $2
+                     order by job_id for update)
+                 returning job_id",
             )
             .bind(ids)
-            .bind(i32::try_from(most).unwrap_or(i32::MAX))
+            .bind(small(most))
             .fetch_all(&self.pool)
             .await?;
             rows.iter().map(job_id).collect()
-        })
+        }))
+    }
+
+    fn forgive(&self, job: JobId) -> BoxFuture<'_, Result<(), LogError>> {
+        Box::pin(answered(async move {
+            sqlx::query(
+                "update dagapp.open_jobs set claims = claims - 1 where job_id = $1 and claims > 0",
+            )
+            .bind(job.to_string())
+            .execute(&self.pool)
+            .await?;
+            Ok(())
+        }))
     }
 
     fn settle<'a>(
@@ -134,27 +158,30 @@ impl OpenJobs for PostgresLog {
         owner: OwnerId,
         jobs: &'a [JobId],
     ) -> BoxFuture<'a, Result<(), LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let ids: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+            // One that is being appended to is settled by that, or next time.
             sqlx::query(
-                "update dagapp.open_jobs set claims = 0 where job_id = any($1) and owner_id = $2",
+                "update dagapp.open_jobs set claims = 0 where job_id in (
+                     select job_id from dagapp.open_jobs where job_id = any($1) and owner_id = $2
+                     order by job_id for update skip locked)",
             )
             .bind(ids)
             .bind(owner.0)
             .execute(&self.pool)
             .await?;
             Ok(())
-        })
+        }))
     }
 
     fn release(&self, job: JobId) -> BoxFuture<'_, Result<bool, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let done = sqlx::query("update dagapp.open_jobs set claims = 0 where job_id = $1")
                 .bind(job.to_string())
                 .execute(&self.pool)
                 .await?;
             Ok(done.rows_affected() > 0)
-        })
+        }))
     }
 
     fn beat<'a>(
@@ -163,7 +190,7 @@ impl OpenJobs for PostgresLog {
         host: &'a str,
         stale: Duration,
     ) -> BoxFuture<'a, Result<u32, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let row = sqlx::query(
                 "with mine as (
                      insert into dagapp.owners (owner_id, host) values ($1, $2)
@@ -179,18 +206,22 @@ impl OpenJobs for PostgresLog {
             .await?;
             let others: i64 = row.try_get("others")?;
             Ok(u32::try_from(others).unwrap_or(0).saturating_add(1))
-        })
+        }))
     }
 
     fn leave(&self, owner: OwnerId) -> BoxFuture<'_, Result<(), LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             sqlx::query("delete from dagapp.owners where owner_id = $1")
                 .bind(owner.0)
                 .execute(&self.pool)
                 .await?;
             Ok(())
-        })
+        }))
     }
+}
+
+fn small(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 fn job_id(row: &PgRow) -> Result<JobId, LogError> {

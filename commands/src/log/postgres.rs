@@ -13,8 +13,10 @@ use super::batch::Batch;
 use super::error::LogError;
 use super::{CommandOutcome, Committed, Log, OpenJob, Recorded};
 
-/// An append that takes longer is given up and sent again.
+/// An append that takes longer is given up by the database, and sent again.
 const APPEND_TIMEOUT: Duration = Duration::from_secs(30);
+/// A database that does not answer for so long is gone without a word, as after a power cut.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// How to reach the database.
 #[derive(Debug, Clone)]
@@ -85,9 +87,9 @@ impl PostgresLog {
         // Taken out while in use: if this future is dropped half-way, the connection is not used again.
         let mut connection = match writer.take() {
             Some(connection) => connection,
-            None => self.open_writer().await?,
+            None => answered(self.open_writer()).await?,
         };
-        let sent = append(&mut connection, batch).await;
+        let sent = answered(append(&mut connection, batch)).await;
         if sent.is_ok() && bus::fault::strikes("commit-answer-lost") {
             return Err(LogError::Unavailable("the answer was lost".to_owned()));
         }
@@ -113,6 +115,16 @@ impl PostgresLog {
                 ("enable_mergejoin", "off"),
             ]);
         Ok(options.connect().await?)
+    }
+}
+
+/// What the database answers, if it does so in time.
+pub(super) async fn answered<T>(
+    work: impl Future<Output = Result<T, LogError>>,
+) -> Result<T, LogError> {
+    match tokio::time::timeout(ANSWER_TIMEOUT, work).await {
+        Ok(done) => done,
+        Err(_) => Err(LogError::Unavailable("it does not answer".to_owned())),
     }
 }
 
@@ -275,7 +287,7 @@ impl Log for PostgresLog {
         after_version: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Recorded>, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let rows = sqlx::query(READ_STREAM)
                 .bind(stream)
                 .bind(signed(after_version))
@@ -283,27 +295,29 @@ impl Log for PostgresLog {
                 .fetch_all(&self.pool)
                 .await?;
             rows.iter().map(recorded).collect()
-        })
+        }))
     }
 
     fn read_streams<'a>(
         &'a self,
         streams: &'a [String],
     ) -> BoxFuture<'a, Result<Vec<Recorded>, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
+            // first_pos spares the older partitions.
             let rows = sqlx::query(
                 "select e.pos, e.stream_id, e.version, e.type, e.schema_ver, e.org_id, e.payload, e.meta,
                         e.recorded_at, e.leaf
-                 from unnest($1::text[]) as w (stream_id)
+                 from dagapp.streams s
                  cross join lateral (
-                     select * from dagapp.events e where e.stream_id = w.stream_id
-                 ) e order by e.stream_id, e.version",
+                     select * from dagapp.events e
+                     where e.stream_id = s.stream_id and e.pos >= s.first_pos
+                 ) e where s.stream_id = any($1) order by e.stream_id, e.version",
             )
             .bind(streams)
             .fetch_all(&self.pool)
             .await?;
             rows.iter().map(recorded).collect()
-        })
+        }))
     }
 
     fn read_log<'a>(
@@ -311,7 +325,7 @@ impl Log for PostgresLog {
         after_pos: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Recorded>, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let rows = sqlx::query(
                 "select pos, stream_id, version, type, schema_ver, org_id, payload, meta, recorded_at, leaf
                  from dagapp.events where pos > $1 order by pos limit $2",
@@ -321,16 +335,16 @@ impl Log for PostgresLog {
             .fetch_all(&self.pool)
             .await?;
             rows.iter().map(recorded).collect()
-        })
+        }))
     }
 
     fn now(&self) -> BoxFuture<'_, Result<DateTime<Utc>, LogError>> {
-        Box::pin(async move {
+        Box::pin(answered(async move {
             let row = sqlx::query("select clock_timestamp() as now")
                 .fetch_one(&self.pool)
                 .await?;
             Ok(row.try_get("now")?)
-        })
+        }))
     }
 }
 

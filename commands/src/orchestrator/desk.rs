@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::effects::Effects;
+use super::hearing::Hearing;
 use super::held::{Held, Trouble};
 use super::options::{Notice, Options, TURN};
 use super::outstanding::{Changed, Lane};
@@ -44,11 +45,14 @@ pub(super) enum Input {
     Loaded(Box<Held>),
     Appended {
         job: JobId,
+        /// Which stay of the job on the desk it belongs to.
+        life: u64,
         result: Result<Appended, AppendError>,
     },
     /// What others wrote to a job.
     Tail {
         job: JobId,
+        life: u64,
         result: Result<Vec<Event>, LogError>,
     },
     /// Somebody else wrote to a job.
@@ -60,6 +64,8 @@ pub(super) enum Input {
     /// put down until after this time.
     Owned(Vec<Owned>, DateTime<Utc>, oneshot::Sender<Vec<JobId>>),
     Owners(u32),
+    /// A message that this process sent to itself has arrived.
+    Hears,
     /// How much is held: jobs and nodes.
     Load(oneshot::Sender<(usize, usize)>),
     Holds(JobId, oneshot::Sender<bool>),
@@ -86,7 +92,7 @@ impl Door {
         let _ = self.inner.send(input);
     }
 
-    /// Brings a report; false if too many wait.
+    /// Brings what came over the network; false if too much waits.
     pub(super) fn bring_report(&self, input: Input) -> bool {
         self.reports.try_send(input).is_ok()
     }
@@ -128,6 +134,10 @@ pub(super) struct Desk {
     pub(super) runs: HashMap<RunId, Run>,
     pub(super) ended: VecDeque<JobId>,
     pub(super) ended_set: HashSet<JobId>,
+    /// Own jobs that are put down: nothing of them runs.
+    pub(super) asleep: HashSet<JobId>,
+    pub(super) hearing: Hearing,
+    lives: u64,
     timers: BTreeSet<(DateTime<Utc>, JobId)>,
     dirty: HashSet<JobId>,
 }
@@ -145,6 +155,9 @@ impl Desk {
             runs: HashMap::new(),
             ended: VecDeque::new(),
             ended_set: HashSet::new(),
+            asleep: HashSet::new(),
+            hearing: Hearing::new(),
+            lives: 0,
             timers: BTreeSet::new(),
             dirty: HashSet::new(),
         }
@@ -177,7 +190,7 @@ impl Desk {
                 },
                 input = reports.recv(), if !stopping => round.extend(input),
                 () = tokio::time::sleep_until(due), if !stopping => self.fire(),
-                _ = look.tick() => if !stopping { self.find_lost_runs() },
+                _ = look.tick() => if !stopping { self.look() },
                 () = stop.cancelled(), if !stopping => {}
             }
             // Both doors are looked at in every round, so that neither starves the other.
@@ -205,8 +218,11 @@ impl Desk {
             Input::Heartbeat(heartbeat) => self.heartbeat(&heartbeat),
             Input::New(held, create) => self.create(*held, create),
             Input::Loaded(held) => self.adopt(*held),
-            Input::Appended { job, result } => self.appended(job, result),
-            Input::Tail { job, result } => self.tail(job, result),
+            Input::Appended { job, life, result } if self.lives_on(job, life) => {
+                self.appended(job, result);
+            }
+            Input::Tail { job, life, result } if self.lives_on(job, life) => self.tail(job, result),
+            Input::Appended { .. } | Input::Tail { .. } => {}
             Input::Changed(job) => self.read_on(job),
             Input::Notice(notice) => self.notice(notice),
             Input::Sweep => self.sweep(),
@@ -214,6 +230,7 @@ impl Desk {
                 let _ = answer.send(self.compare(&rows, soon));
             }
             Input::Owners(count) => self.windows.refresh(count),
+            Input::Hears => self.hearing.heard(),
             Input::Load(answer) => {
                 let _ = answer.send((self.jobs.len(), self.nodes));
             }
@@ -221,6 +238,19 @@ impl Desk {
                 let _ = answer.send(self.jobs.contains_key(&job));
             }
         }
+    }
+
+    /// Puts a job on the desk.
+    pub(super) fn hold(&mut self, mut held: Held) {
+        self.lives += 1;
+        held.life = self.lives;
+        self.asleep.remove(&held.job_id);
+        self.jobs.insert(held.job_id, held);
+    }
+
+    /// Whether an answer is for the job as it lies here, and not for an earlier stay of it.
+    fn lives_on(&self, job: JobId, life: u64) -> bool {
+        self.jobs.get(&job).is_some_and(|held| held.life == life)
     }
 
     /// Decides a command for a job and takes care of everything that follows at once.

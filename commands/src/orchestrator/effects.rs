@@ -75,6 +75,7 @@ impl Effects {
         let mut group = vec![first];
         group.append(&mut held.companions);
         news.extend(end.map(|end| News::Ended(Box::new(end))));
+        let life = held.life;
         let asset = held.asset_id.filter(|_| !news.is_empty());
         let (writer, door) = (writer.clone(), door.clone());
         tokio::spawn(async move {
@@ -82,7 +83,7 @@ impl Effects {
                 None => writer.appender.append(&group).await,
                 Some(asset_id) => append_with_asset(&writer, group, (asset_id, job), &news).await,
             };
-            door.bring(Input::Appended { job, result });
+            door.bring(Input::Appended { job, life, result });
         });
     }
 
@@ -160,6 +161,7 @@ fn open_job(
     let due = held.idle_until();
     held.put_down = due.filter(|due| *due - now >= put_down_after);
     let unsettled = std::mem::take(&mut held.unsettled);
+    held.settling = unsettled;
     (unsettled || held.put_down.is_some()).then_some(OpenJob::Settle {
         job_id,
         weight,

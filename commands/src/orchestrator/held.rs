@@ -41,6 +41,10 @@ pub(crate) struct Held {
     pub(super) companions: Vec<Append>,
     /// The log still counts the claim against the job.
     pub(super) unsettled: bool,
+    /// What is in flight settles it.
+    pub(super) settling: bool,
+    /// Tells this stay on the desk from earlier ones of the same job.
+    pub(super) life: u64,
     /// Since when it is on the desk.
     pub(super) since: Instant,
     /// What is in flight says that nothing happens until then, and puts the job down.
@@ -89,6 +93,8 @@ impl Held {
             outstanding: Outstanding::default(),
             companions: Vec::new(),
             unsettled: false,
+            settling: false,
+            life: 0,
             since: Instant::now(),
             put_down: None,
             ack: None,
@@ -152,6 +158,7 @@ impl Held {
         let newer = std::mem::take(&mut self.outbox);
         self.outbox = std::mem::take(&mut self.in_flight);
         self.outbox.extend(newer);
+        self.unsettled |= std::mem::take(&mut self.settling);
         let newer = std::mem::take(&mut self.replies_next);
         self.replies_next = std::mem::take(&mut self.replies);
         self.replies_next.extend(newer);
@@ -178,6 +185,14 @@ impl Held {
             && self.outstanding.is_empty()
             && self.state.ready_lanes().next().is_none();
         is_idle.then(|| self.state.next_due()).flatten()
+    }
+
+    /// Folds an event that somebody else wrote; false if that panicked, which leaves it unfit.
+    pub(super) fn follow(&mut self, event: &Event) -> bool {
+        let state = &mut self.state;
+        let folded = catch_unwind(AssertUnwindSafe(|| job::apply(state, event)));
+        self.version += 1;
+        folded.is_ok()
     }
 
     /// How much of the budget it takes.

@@ -1,6 +1,7 @@
 //! Requests become jobs: competing orchestrators take them from one queue, and the log decides.
 
 use std::collections::{BTreeMap, HashMap};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +16,14 @@ use domain::job::event::{JobCreated, Origin};
 use domain::job::{Fence, State, plan_retry};
 use domain::message::JobMessage;
 use domain::request::{self, Progress, Submission};
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{Door, Input};
 use super::held::Held;
+use super::load::LoadError;
 use super::options::CLAIMS_MAX;
 use crate::dead_letter;
 use crate::log::{Append, Expected, LogError};
@@ -148,6 +150,10 @@ impl Intake {
         message: Option<jetstream::Message>,
     ) -> Result<(), LogError> {
         let job = JobId::of_request(request);
+        if self.door.holds(job).await {
+            // On its way: only its commit takes long.
+            return Ok(());
+        }
         let may = self.writer.log.count_tries(&[job], CLAIMS_MAX).await?;
         if may.is_empty() {
             // Owned by somebody, ended, or in quarantine: the message has nothing to add.
@@ -157,10 +163,21 @@ impl Intake {
             return Ok(());
         }
         let acks = message.map(|message| (request, message)).into_iter();
-        for taken in self.claim(&[request], acks.collect()).await? {
-            let _ = tokio::time::timeout(TAKEN, taken).await;
+        match self.claim(&[request], acks.collect()).await {
+            Ok(taken) => {
+                // One that cannot be prepared, in a way that will not pass, is counted.
+                for taken in taken {
+                    if tokio::time::timeout(TAKEN, taken).await.is_ok() {
+                        self.writer.log.forgive(job).await?;
+                    }
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.writer.log.forgive(job).await?;
+                Err(error)
+            }
         }
-        Ok(())
     }
 
     /// Makes jobs of requests. Those that need none any more are acknowledged at once. What is returned
@@ -197,7 +214,12 @@ impl Intake {
                 }
                 continue;
             };
-            match self.prepare(&state, version).await {
+            let prepared = AssertUnwindSafe(self.prepare(&state, version));
+            match prepared
+                .catch_unwind()
+                .await
+                .unwrap_or(Err(LoadError::Panicked))
+            {
                 Ok((mut held, create)) => {
                     held.ack = ack;
                     let (taken, until) = oneshot::channel();
@@ -205,6 +227,9 @@ impl Intake {
                     all_taken.push(until);
                     self.door
                         .bring(Input::New(Box::new(held), Box::new(create)));
+                }
+                Err(error) if error.is_transient() => {
+                    return Err(LogError::Unavailable(error.to_string()));
                 }
                 Err(error) => {
                     tracing::error!(request_id = %request, %error, "a request cannot become a job");
@@ -218,8 +243,8 @@ impl Intake {
         &self,
         state: &request::State,
         version: u64,
-    ) -> Result<(Held, Create), super::load::LoadError> {
-        let submission = state.submission().ok_or(super::load::LoadError::Empty)?;
+    ) -> Result<(Held, Create), LoadError> {
+        let submission = state.submission().ok_or(LoadError::Empty)?;
         let job_id = JobId::of_request(submission.request_id);
         bus::fault::point_job(&job_id);
         let found = self

@@ -40,6 +40,17 @@ pub(crate) enum LoadError {
     Append(AppendError),
 }
 
+impl LoadError {
+    /// Whether the same may work later, and nobody is to blame.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            Self::Log(error) | Self::Definition(NoDefinition::Log(error)) => error.is_transient(),
+            Self::Append(_) | Self::Lost => true,
+            _ => false,
+        }
+    }
+}
+
 /// The job events among some records.
 pub(super) fn job_events(recorded: &[Recorded]) -> Result<Vec<Event>, LogError> {
     let mut events = Vec::with_capacity(recorded.len());
@@ -103,6 +114,10 @@ impl Writer {
             Err(error) => return Err(LoadError::Append(error)),
         }
         let mut held = self.fold_job(row.job_id).await?;
+        if held.fence != fence {
+            // We took so long that somebody claimed it from us.
+            return Err(LoadError::Lost);
+        }
         held.unsettled = true;
         Ok(held)
     }

@@ -7,6 +7,7 @@
 mod asset;
 mod desk;
 mod effects;
+mod hearing;
 mod held;
 mod intake;
 mod lease;
@@ -16,6 +17,7 @@ mod outstanding;
 mod reports;
 mod run;
 mod steps;
+mod sweep;
 mod window;
 
 pub(crate) use asset::News;

@@ -148,7 +148,9 @@ impl Outstanding {
             }
             Event::NodeCompleted(completed) => self.remove(&completed.node, changed),
             Event::NodeFailed(failed) => self.remove(&failed.node, changed),
-            Event::RunLost { node, .. } => self.remove(node, changed),
+            Event::RunLost { node, .. } | Event::RunReleased { node, .. } => {
+                self.remove(node, changed);
+            }
             Event::JobCompleted { .. } | Event::JobFailed { .. } | Event::JobCancelled { .. } => {
                 self.clear(changed);
             }

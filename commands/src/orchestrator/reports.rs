@@ -55,12 +55,14 @@ pub(super) async fn listen(
             Some(message) = reports.next() => report(&bus, &door, &replies, message).await,
             Some(message) = heartbeats.next() => {
                 if let Some(heartbeat) = read::<Heartbeat>(&bus, &message).await {
-                    door.bring(Input::Heartbeat(heartbeat));
+                    // One that is left out is followed by the next.
+                    door.bring_report(Input::Heartbeat(heartbeat));
                 }
             }
             Some(message) = changes.next() => {
                 if let Some(changed) = read::<JobChanged>(&bus, &message).await {
-                    door.bring(Input::Changed(changed.job_id));
+                    // The sweep finds it as well.
+                    door.bring_report(Input::Changed(changed.job_id));
                 }
             }
         }

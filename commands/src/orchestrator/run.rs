@@ -1,11 +1,13 @@
 //! Starts and stops an orchestrator.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bus::Bus;
 use chrono::TimeDelta;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{Desk, Door, Input};
@@ -17,6 +19,8 @@ use super::reports;
 use crate::log::LogError;
 use crate::write::Writer;
 
+/// How long the last words may take.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How long a hand-over may take.
 const HANDOVER: Duration = Duration::from_secs(10);
 
@@ -60,6 +64,9 @@ pub async fn start(writer: Writer, bus: Bus, mut options: Options) -> Result<Han
         stale: options.stale,
         scan: options.scan,
         sweep: options.sweep,
+        run_silence: options.run_silence,
+        trusted_from: Mutex::new(Instant::now()),
+        loading: Mutex::default(),
     };
     let effects = Effects {
         bus: bus.clone(),
@@ -105,7 +112,7 @@ impl Handle {
     pub async fn stop(self) {
         self.stop_intake.cancel();
         self.stop_desk.cancel();
-        if tokio::time::timeout(HANDOVER, self.desk).await.is_err() {
+        if timeout(HANDOVER, self.desk).await.is_err() {
             tracing::warn!(
                 "not everything could be written; another orchestrator decides it again"
             );
@@ -115,15 +122,15 @@ impl Handle {
         }
         let left = self.bus.subjects.owner_left();
         self.bus.hint(left, &self.owner).await;
-        // The last words must leave before the process does.
-        let _ = self.bus.client.flush().await;
+        // The last words must leave before the process does, if anybody is there to hear them.
+        let _ = timeout(FAREWELL, self.bus.client.flush()).await;
         self.others.iter().for_each(JoinHandle::abort);
     }
 
-    /// Whether the desk has ended, which it never should by itself.
+    /// Whether any part of it has ended, which none ever should by itself.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.desk.is_finished()
+        self.desk.is_finished() || self.others.iter().any(JoinHandle::is_finished)
     }
 }
 

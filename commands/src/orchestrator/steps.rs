@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use domain::id::{JobId, RunId};
 use domain::job::command::Create;
-use domain::job::{self, Command, Event};
+use domain::job::{Command, Event};
 use domain::message::{Heartbeat, ReportReply, Sending};
+
+use tokio::time::Instant;
 
 use super::desk::{Desk, Input};
 use super::effects::{ends, superseded};
@@ -23,7 +25,7 @@ impl Desk {
         if self.jobs.contains_key(&job) {
             return;
         }
-        self.jobs.insert(job, held);
+        self.hold(held);
         match self.decide(job, Command::Create(create)) {
             Ok(_) => self.go_on(job),
             Err(Trouble::Rejected(rejection)) => {
@@ -37,14 +39,14 @@ impl Desk {
     /// A job that the log gives to this owner.
     pub(super) fn adopt(&mut self, held: Held) {
         let job = held.job_id;
-        if self.jobs.contains_key(&job) {
+        if self.jobs.contains_key(&job) || held.fence.owner != self.options.owner {
             return;
         }
         let mut changed = Changed::default();
         held.outstanding.recount(&mut changed);
         let began = held.running();
         self.effects.publish_outstanding(&held);
-        self.jobs.insert(job, held);
+        self.hold(held);
         changed.began = began;
         self.apply(job, changed);
         // Deadlines and engine steps that the last owner did not get to.
@@ -81,6 +83,7 @@ impl Desk {
                 held.version = appended.versions.first().copied().unwrap_or(held.version);
                 let events = std::mem::take(&mut held.in_flight);
                 let replies = std::mem::take(&mut held.replies);
+                held.settling = false;
                 acknowledge(held);
                 if !events.iter().any(ends) {
                     self.effects.publish(held, &events);
@@ -129,6 +132,7 @@ impl Desk {
         if held.idle_until() == Some(due) && held.is_committed() && !held.reading {
             tracing::debug!(%job, %due, "the job is put down");
             self.remove(job);
+            self.asleep.insert(job);
         } else {
             // The log says that it sleeps, and it does not.
             held.unsettled = true;
@@ -200,14 +204,15 @@ impl Desk {
         if std::mem::replace(&mut held.reading, true) {
             return;
         }
-        let (log, door, after) = (self.writer.log.clone(), self.door.clone(), held.version);
+        let (log, door) = (self.writer.log.clone(), self.door.clone());
+        let (after, life) = (held.version, held.life);
         tokio::spawn(async move {
             let stream = format!("job:{job}");
             let result = match log.read_stream(&stream, after, 10_000).await {
                 Ok(recorded) => super::load::job_events(&recorded),
                 Err(error) => Err(error),
             };
-            door.bring(Input::Tail { job, result });
+            door.bring(Input::Tail { job, life, result });
         });
     }
 
@@ -237,9 +242,16 @@ impl Desk {
                     return self.give_up(job);
                 }
                 event if ends(event) => return self.finish(job),
-                event => {
-                    job::apply(&mut held.state, event);
-                    held.version += 1;
+                Event::JobPaused { .. } | Event::JobResumed => {
+                    if !held.follow(event) {
+                        return self.poisoned(job, "folding what others wrote");
+                    }
+                }
+                // Nobody but us writes anything else: it is ours, and we do not know of it. To fold it
+                // now and to send what is decided here would count it twice.
+                _ => {
+                    tracing::warn!(%job, "the log is ahead of us; the job is loaded again");
+                    return self.give_up(job);
                 }
             }
         }
@@ -277,14 +289,16 @@ impl Desk {
 
     pub(super) fn heartbeat(&mut self, heartbeat: &Heartbeat) {
         self.windows.hear(heartbeat);
+        // After a gap the log may give our jobs to others: no orders before that is looked up.
+        let awake = self.hears_since().elapsed() > self.options.sweep * 2;
         let mut stop = Vec::new();
         for run in &heartbeat.runs {
             if let Some(known) = self.runs.get_mut(&run.run_id) {
-                known.heard = tokio::time::Instant::now();
+                known.heard = Instant::now();
                 continue;
             }
             let over = match self.jobs.get(&run.job_id) {
-                None => self.ended_set.contains(&run.job_id),
+                None => self.ended_set.contains(&run.job_id) || self.asleep.contains(&run.job_id),
                 Some(held) => held.outstanding.get(&run.node_id).is_none_or(|out| {
                     let sent = (out.dispatched.attempt, out.dispatched.epoch);
                     (run.attempt, run.epoch) < sent || out.run.is_some_and(|r| r != run.run_id)
@@ -294,19 +308,24 @@ impl Desk {
                 stop.push(run.run_id);
             }
         }
-        if !stop.is_empty() {
+        if awake && !stop.is_empty() {
             let to = HashMap::from([(heartbeat.worker_id.clone(), stop)]);
             self.effects.stop(to);
         }
     }
 
-    /// Runs that no heartbeat has named for too long.
-    pub(super) fn find_lost_runs(&mut self) {
+    fn hears_since(&mut self) -> Instant {
+        self.hearing.since(self.options.run_silence / 2)
+    }
+
+    /// Runs that no heartbeat has named for too long, although we would have heard it.
+    pub(super) fn look(&mut self) {
         let silent = self.options.run_silence;
+        let since = self.hears_since();
         let lost = self
             .runs
             .iter()
-            .filter(|(_, run)| run.heard.elapsed() > silent);
+            .filter(|(_, run)| run.heard.max(since).elapsed() > silent);
         let lost: Vec<_> = lost
             .map(|(id, r)| (*id, r.job, r.node.clone(), r.attempt, r.epoch))
             .collect();
@@ -381,6 +400,7 @@ impl Desk {
             .map(|(job, _)| *job)
             .collect();
         moved.into_iter().for_each(|job| self.read_tail(job));
+        self.asleep.retain(|job| by_job.contains_key(job));
         rows.iter()
             .filter(|row| row.due_at.is_none_or(|due| due <= soon))
             .map(|row| row.job_id)

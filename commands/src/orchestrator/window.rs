@@ -18,6 +18,11 @@ use super::outstanding::Lane;
 /// A worker that was not heard of for so long has no places.
 const WORKER_SILENCE: Duration = Duration::from_secs(20);
 
+/// Places that one worker may announce for one queue,
+const SLOTS_MAX: u32 = 10_000;
+/// and workers that are kept count of.
+const WORKERS_MAX: usize = 10_000;
+
 /// The places of one worker, by queue.
 type Places = Vec<(Arc<str>, u32)>;
 
@@ -53,7 +58,11 @@ impl Windows {
         let slots = heartbeat
             .slots
             .iter()
-            .map(|s| (s.queue.as_str().into(), s.slots));
+            .map(|s| (s.queue.as_str().into(), s.slots.min(SLOTS_MAX)));
+        let is_new = !self.workers.contains_key(&heartbeat.worker_id);
+        if is_new && self.workers.len() >= WORKERS_MAX {
+            return;
+        }
         if heartbeat.slots.is_empty() {
             self.workers.remove(&heartbeat.worker_id);
         } else {
@@ -74,7 +83,8 @@ impl Windows {
     fn count_slots(&mut self) {
         self.slots.clear();
         for (queue, slots) in self.workers.values().flat_map(|(_, slots)| slots) {
-            *self.slots.entry(Arc::clone(queue)).or_default() += slots;
+            let sum = self.slots.entry(Arc::clone(queue)).or_default();
+            *sum = sum.saturating_add(*slots);
         }
     }
 

@@ -10,6 +10,16 @@ use crate::handler::Catalog;
 
 /// Reads and checks a file. The workflow that comes back has nodes only: stages were turned into them.
 pub fn load(file: &[u8], catalog: &Catalog) -> Result<Workflow, Vec<Diagnostic>> {
+    read(file, Some(catalog))
+}
+
+/// Reads a file that was accepted when it was registered, perhaps by other code with other handlers: only
+/// its shape is checked. What it means was judged then, and jobs run it.
+pub fn load_registered(file: &[u8]) -> Result<Workflow, Vec<Diagnostic>> {
+    read(file, None)
+}
+
+fn read(file: &[u8], catalog: Option<&Catalog>) -> Result<Workflow, Vec<Diagnostic>> {
     let read = yaml::parse(file);
     let Some(tree) = read.tree else {
         if read.problems.is_empty() {
@@ -38,7 +48,9 @@ pub fn load(file: &[u8], catalog: &Catalog) -> Result<Workflow, Vec<Diagnostic>>
     {
         workflow.nodes = Some(stages::to_nodes(&mut report, &stages));
     }
-    validate::validate(&mut report, &workflow, catalog);
+    if let Some(catalog) = catalog {
+        validate::validate(&mut report, &workflow, catalog);
+    }
     let found = report.finish();
     if found.is_empty() {
         Ok(workflow)

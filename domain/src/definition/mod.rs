@@ -32,7 +32,7 @@ pub use compile::{CompileError, ITEMS_MAX, compile};
 pub use diagnostic::{DIAGNOSTICS_MAX, Diagnostic};
 pub use graph::{Graph, NodeIx, WorkflowRef};
 pub use inputs::{InputProblem, Misfit, fits, has_type, resolve_inputs, type_name};
-pub use load::{content_hash, load};
+pub use load::{content_hash, load, load_registered};
 pub use pages::error_page;
 pub use schema::json_schema;
 pub use stages::{END, START};

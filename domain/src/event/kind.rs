@@ -83,6 +83,7 @@ catalogue! {
         NodeCompleted "node_completed" v 1,
         NodeFailed "node_failed" v 1,
         RunLost "run_lost" v 1,
+        RunReleased "run_released" v 1,
         ReportIgnored "report_ignored" v 1,
         JobCompleted "job_completed" v 1,
         JobFailed "job_failed" v 1,

@@ -180,6 +180,17 @@ impl State {
         self.offer(slot);
     }
 
+    /// A run ended without a result, and the attempt goes on; `lost` counts it.
+    pub(super) fn end_run(&mut self, slot: Slot, lost: u32) {
+        self.set_status(slot, NodeStatus::Ready);
+        self.set_timer(slot, None);
+        if let Some(work) = self.work_mut(slot) {
+            work.run = None;
+            work.lost_runs += lost;
+        }
+        self.offer(slot);
+    }
+
     /// Puts ready work where `dispatch` finds it.
     pub(super) fn offer(&mut self, slot: Slot) {
         let Some(key) = self.lane(slot.node) else {

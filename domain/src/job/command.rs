@@ -94,6 +94,8 @@ pub enum Outcome {
         metrics: Map<String, Value>,
     },
     Failed(Failure),
+    /// The worker leaves and hands the task back, unfinished and without blame.
+    Released,
 }
 
 impl Outcome {
@@ -105,6 +107,7 @@ impl Outcome {
             Self::Checkpoint(_) => "checkpoint",
             Self::Completed { .. } => "completed",
             Self::Failed(_) => "failed",
+            Self::Released => "released",
         }
     }
 }

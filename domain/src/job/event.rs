@@ -101,6 +101,13 @@ pub enum Event {
         epoch: u32,
         run: RunId,
     },
+    /// The worker has left and handed the task back; the node will be dispatched again in the same attempt.
+    RunReleased {
+        node: NodeId,
+        attempt: u32,
+        epoch: u32,
+        run: RunId,
+    },
     /// A report that was not current: recorded, without effect.
     ReportIgnored {
         node: NodeId,

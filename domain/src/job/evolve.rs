@@ -146,15 +146,8 @@ fn apply_to_tasks(state: &mut State, event: &Event) {
         }),
         Event::NodeCompleted(event) => state.with(&event.node, |s, slot| s.complete(slot, event)),
         Event::NodeFailed(event) => state.with(&event.node, |s, slot| s.fail(slot, event)),
-        Event::RunLost { node, .. } => state.with(node, |state, slot| {
-            state.set_status(slot, NodeStatus::Ready);
-            state.set_timer(slot, None);
-            if let Some(work) = state.work_mut(slot) {
-                work.run = None;
-                work.lost_runs += 1;
-            }
-            state.offer(slot);
-        }),
+        Event::RunLost { node, .. } => state.with(node, |s, slot| s.end_run(slot, 1)),
+        Event::RunReleased { node, .. } => state.with(node, |s, slot| s.end_run(slot, 0)),
         _ => {}
     }
 }

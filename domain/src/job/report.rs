@@ -93,9 +93,11 @@ fn settled(state: &State, slot: Slot, work: &Work, report: &Report) -> Option<An
                     .as_ref()
                     .is_some_and(|f| f.code == clean_text(&failure.code))
         }
+        Outcome::Released => work.status == NodeStatus::Ready,
         Outcome::Started | Outcome::Checkpoint(_) => false,
     };
-    if repeated && same_run {
+    // A run that was handed back has left no trace of itself.
+    if repeated && (same_run || report.outcome == Outcome::Released) {
         return Some(Ok(Decision::AlreadyApplied));
     }
     if state.status.is_terminal() {
@@ -163,6 +165,8 @@ fn first_word(state: &State, slot: Slot, task: &TaskSpec, report: Report, ctx: &
         Outcome::Completed { .. } | Outcome::Failed(_) if task.idempotent => {
             finish(state, slot, report, ctx)
         }
+        // Nothing was taken, so there is nothing to hand back.
+        Outcome::Released => Ok(Decision::AlreadyApplied),
         _ => Err(Rejection::NotStarted { node: report.node }),
     }
 }
@@ -195,6 +199,12 @@ fn next_word(state: &State, slot: Slot, work: &Work, report: Report, ctx: &Conte
             }]))
         }
         Outcome::Completed { .. } | Outcome::Failed(_) => finish(state, slot, report, ctx),
+        Outcome::Released => Ok(Decision::Accepted(vec![Event::RunReleased {
+            node: report.node,
+            attempt: report.attempt,
+            epoch: report.epoch,
+            run: report.run,
+        }])),
     }
 }
 
@@ -229,7 +239,9 @@ fn finish(state: &State, slot: Slot, report: Report, ctx: &Context) -> Answer {
             failure.cleaned(),
             ctx,
         ))),
-        Outcome::Started | Outcome::Checkpoint(_) => Ok(Decision::AlreadyApplied),
+        Outcome::Started | Outcome::Checkpoint(_) | Outcome::Released => {
+            Ok(Decision::AlreadyApplied)
+        }
     }
 }
 

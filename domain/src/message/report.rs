@@ -41,6 +41,8 @@ pub enum ReportOutcome {
     Failed {
         failure: Failure,
     },
+    /// The worker leaves: the task goes back to its owner, which sends it again at once.
+    Released,
 }
 
 impl ReportMessage {
@@ -66,6 +68,7 @@ impl ReportMessage {
                     metrics,
                 },
                 ReportOutcome::Failed { failure } => Outcome::Failed(failure),
+                ReportOutcome::Released => Outcome::Released,
             },
         }
     }

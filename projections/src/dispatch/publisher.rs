@@ -15,6 +15,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::evidence::{self, Stream};
@@ -24,7 +25,8 @@ const IN_FLIGHT_MAX: usize = 1_000;
 /// Notices that may wait for whoever reads them.
 const NOTICES_MAX: usize = 16_384;
 const WATCH_EVERY: Duration = Duration::from_secs(2);
-const BACKOFF_MAX: Duration = Duration::from_secs(2);
+const PAUSE_FIRST: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// What the owner of tasks is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +114,8 @@ impl Publisher {
             stream: Stream::default(),
             again: VecDeque::new(),
             answers: FuturesUnordered::new(),
-            backoff: None,
+            paused_until: None,
+            pause: PAUSE_FIRST,
         };
         tokio::select! {
             () = shutdown.cancelled() => {}
@@ -138,7 +141,10 @@ struct Sender {
     /// Parcels whose sending failed.
     again: VecDeque<Parcel>,
     answers: FuturesUnordered<BoxFuture<'static, Answer>>,
-    backoff: Option<Duration>,
+    /// Nothing is sent before this time, because sending failed.
+    paused_until: Option<Instant>,
+    /// How long the next pause is.
+    pause: Duration,
 }
 
 impl Sender {
@@ -147,18 +153,19 @@ impl Sender {
         let mut watch = tokio::time::interval(WATCH_EVERY);
         watch.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            if self.backoff.is_none() {
+            if self
+                .paused_until
+                .is_none_or(|until| Instant::now() >= until)
+            {
+                self.paused_until = None;
                 self.fill().await;
             }
-            let pause = self.backoff.unwrap_or(BACKOFF_MAX);
+            let until = self.paused_until.unwrap_or_else(Instant::now);
             tokio::select! {
                 Some(answer) = self.answers.next() => self.take_answer(answer).await,
-                () = shared.more.notified(), if self.backoff.is_none() => {}
+                () = shared.more.notified(), if self.paused_until.is_none() => {}
                 _ = watch.tick() => self.look().await,
-                () = tokio::time::sleep(pause), if self.backoff.is_some() => {
-                    self.backoff = None;
-                    self.fill().await;
-                }
+                () = tokio::time::sleep_until(until), if self.paused_until.is_some() => {}
             }
         }
     }
@@ -260,6 +267,7 @@ impl Sender {
                     self.lost().await;
                 }
                 self.stream.saw(ack.sequence);
+                self.pause = PAUSE_FIRST;
                 let (sending, seq) = (parcel.sending, ack.sequence);
                 self.tell(Notice::Published { sending, seq }).await;
             }
@@ -284,8 +292,11 @@ impl Sender {
             "will be published again"
         );
         self.again.push_back(parcel);
-        let next = self.backoff.map_or(Duration::from_millis(50), |b| b * 2);
-        self.backoff = Some(next.min(BACKOFF_MAX));
+        // Once for all that fail together.
+        if self.paused_until.is_none() {
+            self.paused_until = Some(Instant::now() + self.pause);
+            self.pause = (self.pause * 2).min(PAUSE_MAX);
+        }
     }
 
     /// Looks whether the stream is still the one we know; makes it if it is gone.

@@ -120,19 +120,27 @@ pub async fn fan_outs(pool: &PgPool, job_id: &str) -> Result<BTreeMap<String, Ch
     Ok(counts)
 }
 
-/// Results of a job, or of one of its nodes, by node and attempt.
-pub async fn task_results(
+/// Attempts of a job, or of one of its nodes, by node and attempt: those with a result, and those that run or
+/// ended with their job.
+pub async fn attempts(
     pool: &PgPool,
     job_id: &str,
     node_id: Option<&str>,
     wanted: i64,
 ) -> Result<Vec<TaskResult>, Error> {
     let rows = sqlx::query_as(
-        "select task_id, job_id, node_id, attempt, status::text as status, output, error_message, failure,
-                worker_id, run_id, metrics, reported_at
-         from dagapp.dag_task_results
-         where job_id = $1 and ($2::text is null or node_id = $2)
-         order by node_id, attempt limit $3",
+        "select * from (
+             select task_id, job_id, node_id, attempt, status::text as status, null::jsonb as output,
+                    error_message, failure, worker_id, run_id, null::jsonb as metrics, reported_at
+             from dagapp.dag_task_results
+             where job_id = $1 and ($2::text is null or node_id = $2)
+             union all
+             select n.task_id, n.job_id, n.node_id, n.attempt, n.status::text, null, n.error_message, n.failure,
+                    n.worker_id, n.run_id, null, n.updated_at
+             from dagapp.dag_node_states n
+             where n.job_id = $1 and ($2::text is null or n.node_id = $2) and n.task_id is not null
+               and not exists (select from dagapp.dag_task_results r where r.task_id = n.task_id)
+         ) a order by node_id, attempt limit $3",
     )
     .bind(job_id)
     .bind(node_id)

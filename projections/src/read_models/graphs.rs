@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use domain::definition::{Graph, compile, graph, load};
+use domain::definition::{Graph, compile, graph, load_registered};
 use domain::handler::Catalog;
 use sqlx::PgConnection;
 
@@ -41,13 +41,17 @@ impl Graphs {
         self.compiled.get(hash).cloned().unwrap_or_else(missing)
     }
 
+    /// Makes room. Only between batches: a batch counts on what it has asked for.
+    pub(crate) fn trim(&mut self) {
+        if self.compiled.len() > KEPT_MAX {
+            self.compiled.clear();
+        }
+    }
+
     /// Takes the source of a workflow in.
     pub(crate) fn add(&mut self, hash: &str, source: &str) {
         if self.compiled.contains_key(hash) {
             return;
-        }
-        if self.compiled.len() >= KEPT_MAX {
-            self.compiled.clear();
         }
         let compiled = read(source, hash, &self.catalog).map(Arc::new);
         self.compiled.insert(hash.to_owned(), compiled);
@@ -76,7 +80,7 @@ impl Graphs {
 }
 
 fn read(source: &str, hash: &str, catalog: &Catalog) -> Result<Compiled, String> {
-    let workflow = load(source.as_bytes(), catalog).map_err(|problems| {
+    let workflow = load_registered(source.as_bytes()).map_err(|problems| {
         let first = problems.first().map(|problem| problem.message.clone());
         first.unwrap_or_default()
     })?;

@@ -92,6 +92,7 @@ impl ReadModels {
         db: &mut PgConnection,
         events: &[(Entry, Event)],
     ) -> Result<(), Error> {
+        self.graphs.trim();
         let mut hashes: HashSet<&str> = HashSet::new();
         let mut of_jobs = Vec::with_capacity(events.len());
         for (entry, event) in events {

@@ -22,20 +22,20 @@ pub(crate) struct Lead {
     pub(crate) pos: i64,
 }
 
-/// Makes the row if it is not there.
-pub(crate) async fn ensure<'c>(
-    db: impl Executor<'c, Database = Postgres>,
-    claim: Claim,
-) -> sqlx::Result<()> {
+/// Makes the row if it is not there, and says of which version it is.
+pub(crate) async fn ensure(pool: &sqlx::PgPool, claim: Claim) -> sqlx::Result<i32> {
     sqlx::query(
         "insert into dagapp.projection_checkpoints (name, version) values ($1, $2)
          on conflict (name) do nothing",
     )
     .bind(claim.name)
     .bind(claim.version)
-    .execute(db)
+    .execute(pool)
     .await?;
-    Ok(())
+    sqlx::query_scalar("select version from dagapp.projection_checkpoints where name = $1")
+        .bind(claim.name)
+        .fetch_one(pool)
+        .await
 }
 
 /// Takes the lead if nobody has it, or its holder went silent; the epoch fences the one before.

@@ -11,6 +11,9 @@ use uuid::Uuid;
 
 use crate::read_models::job::row::{Node, Patch, Place, kind_word, skip_word};
 
+/// Rows of one statement, at most.
+const ROWS_MAX: usize = 10_000;
+
 #[derive(FromRow)]
 struct Loaded {
     job_id: String,
@@ -118,11 +121,11 @@ pub(crate) async fn write(
     rows: &[(&str, &NodeId, &Node)],
 ) -> sqlx::Result<()> {
     let (fresh, known): (Vec<_>, Vec<_>) = rows.iter().partition(|(_, _, node)| node.fresh);
-    if !fresh.is_empty() {
-        statement(INSERT, &fresh).execute(&mut *db).await?;
+    for some in fresh.chunks(ROWS_MAX) {
+        statement(INSERT, some).execute(&mut *db).await?;
     }
-    if !known.is_empty() {
-        statement(UPDATE, &known).execute(&mut *db).await?;
+    for some in known.chunks(ROWS_MAX) {
+        statement(UPDATE, some).execute(&mut *db).await?;
     }
     Ok(())
 }

@@ -222,12 +222,17 @@ async fn open_jobs_follow_their_events(log: Arc<dyn Log>) {
         ..to(&name("request"), Expected::Version(0), 1)
     };
     append(&log, &[&[opened]]).await;
-    let waiting = log.unclaimed(Duration::ZERO, 100).await.unwrap();
+    let waiting = log.unclaimed(Duration::ZERO, 3, 100).await.unwrap();
     assert!(waiting.iter().any(|row| row.job_id == job));
     for (tries, may) in [(1, true), (2, true), (3, false)] {
         let tried = log.count_tries(&[job], 2).await.unwrap();
         assert_eq!(tried == [job], may, "try {tries}");
     }
+    let waiting = log.unclaimed(Duration::ZERO, 2, 100).await.unwrap();
+    assert!(waiting.is_empty(), "in quarantine");
+    log.forgive(job).await.unwrap();
+    let waiting = log.unclaimed(Duration::ZERO, 2, 100).await.unwrap();
+    assert_eq!(waiting.len(), 1);
     let claim = |expected, epoch| Append {
         open_job: Some(OpenJob::Claim {
             job_id: job_id.clone(),
@@ -301,19 +306,54 @@ async fn leases_are_taken_by_the_clock_of_the_log(log: Arc<dyn Log>) {
     let long = Duration::from_secs(60);
     log.beat(other, "there", long).await.unwrap();
     assert!(log.beat(mine, "here", long).await.unwrap() >= 2);
-    assert!(log.orphans(mine, long, 10).await.unwrap().is_empty());
+    assert!(log.orphans(mine, long, 3, 10).await.unwrap().is_empty());
     // Its lease runs out.
     let end = tokio::time::Instant::now() + Duration::from_secs(20);
-    while log.orphans(mine, stale, 10).await.unwrap().is_empty() {
+    while log.orphans(mine, stale, 3, 10).await.unwrap().is_empty() {
         assert!(tokio::time::Instant::now() < end);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     // Renewed, it holds again; given up, the jobs are free at once.
     log.beat(other, "there", long).await.unwrap();
-    assert!(log.orphans(mine, long, 10).await.unwrap().is_empty());
+    assert!(log.orphans(mine, long, 3, 10).await.unwrap().is_empty());
     log.leave(other).await.unwrap();
-    assert_eq!(log.orphans(mine, long, 10).await.unwrap().len(), 1);
-    assert!(log.orphans(other, long, 10).await.unwrap().is_empty());
+    assert_eq!(log.orphans(mine, long, 3, 10).await.unwrap().len(), 1);
+    assert!(log.orphans(other, long, 3, 10).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_role_of_the_app_appends_for_ever_and_changes_nothing_that_is_written() {
+    let rig = Rig::new("role").await;
+    sqlx::query("update dagapp.log_head set partition_size = 50")
+        .execute(&rig.pool)
+        .await
+        .unwrap();
+    let mut connect = commands::log::Connect::parse(&rig.database_url, 2).unwrap();
+    connect.options = connect.options.options([("role", "strata_app")]);
+    let log = commands::log::PostgresLog::connect(&connect).await.unwrap();
+    let pool = log.pool().clone();
+    let log: Arc<dyn Log> = Arc::new(log);
+    // As if the partitions of the first migration were full.
+    sqlx::query("update dagapp.log_head set pos = 7999990")
+        .execute(&rig.pool)
+        .await
+        .unwrap();
+    for version in 0..20 {
+        let expected = Expected::Version(version * 10);
+        let done = append(&log, &[&[to("job:app", expected, 10)]]).await;
+        assert_eq!(done.outcomes, [appended(version * 10 + 10)]);
+    }
+    for forbidden in [
+        "update dagapp.events set payload = ''",
+        "delete from dagapp.events",
+        "update dagapp.log_head set pos = 0",
+        "delete from dagapp.log_batches",
+        "select dagapp.make_partitions(1)",
+    ] {
+        let done = sqlx::query(forbidden).execute(&pool).await;
+        let error = done.expect_err(forbidden).to_string();
+        assert!(error.contains("permission denied"), "{forbidden}: {error}");
+    }
 }
 
 #[tokio::test]

@@ -108,6 +108,34 @@ async fn a_stopped_orchestrator_that_wakes_up_changes_nothing() {
 }
 
 #[tokio::test]
+async fn an_orchestrator_that_heard_nothing_takes_no_run_for_lost() {
+    let rig = Rig::new("deaf").await;
+    let times = [
+        "--run-silence",
+        "1500ms",
+        "--beat",
+        "300ms",
+        "--sweep",
+        "300ms",
+    ];
+    let deaf = rig.spawn("orchestrator", &times, &[]);
+    let _roles = (rig.worker(4, &[]), rig.projector());
+    rig.submit("nap", json!({"seconds": 6})).await;
+    let running = async || rig.events("node_started").await == 1;
+    rig.eventually("it runs", DEADLINE, running).await;
+    deaf.signal(Signal::STOP);
+    let began = tokio::time::Instant::now();
+    let long = async || began.elapsed() > Duration::from_secs(3);
+    rig.eventually("longer than a run may be silent", DEADLINE, long)
+        .await;
+    deaf.signal(Signal::CONT);
+    rig.all_ended(DEADLINE).await;
+    assert_eq!(rig.events("run_lost").await, 0);
+    assert_eq!(rig.events("node_started").await, 1);
+    invariants::check(&rig).await;
+}
+
+#[tokio::test]
 async fn a_stopped_worker_that_wakes_up_changes_nothing() {
     let rig = Rig::new("frozen").await;
     let _roles = (rig.orchestrator(&[]), rig.projector());

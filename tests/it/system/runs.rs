@@ -177,6 +177,12 @@ async fn a_worker_that_is_told_to_end_saves_hands_back_and_leaves_in_time() {
     assert_eq!(end.as_deref(), Some("job_completed"));
     // 29 checkpoints in all: none of the saved steps was done again.
     assert_eq!(rig.events("checkpoint_saved").await, 29, "{before} before");
+    assert_eq!(rig.events("run_released").await, 1);
+    assert_eq!(
+        rig.events("run_lost").await,
+        0,
+        "nobody had to wait for that"
+    );
     invariants::check(&rig).await;
 }
 

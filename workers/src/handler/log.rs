@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use crate::clock;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// Largest log of an attempt.
 const LOG_BYTES_MAX: usize = 1024 * 1024;
@@ -50,8 +50,9 @@ struct Inner {
 struct Lines {
     text: Vec<u8>,
     full: bool,
-    /// Whether the object lacks lines.
-    dirty: bool,
+    /// Lines so far, and how many of them the object has.
+    count: u64,
+    written: u64,
     inherited: bool,
 }
 
@@ -84,7 +85,7 @@ impl AttemptLog {
             return;
         }
         let line = line.to_string();
-        lines.dirty = true;
+        lines.count += 1;
         if lines.text.len() + line.len() + LAST_LINE_BYTES > LOG_BYTES_MAX {
             lines.full = true;
             let last = json!({
@@ -100,7 +101,8 @@ impl AttemptLog {
 
     /// Whether there are lines that the object store does not have yet.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.lock().dirty
+        let lines = self.lock();
+        lines.count > lines.written
     }
 
     /// Writes what is new. A failure costs lines, never the task.
@@ -117,21 +119,27 @@ impl AttemptLog {
     async fn write(&self) {
         let _one_at_a_time = self.0.writing.lock().await;
         if self.0.inherits && !self.lock().inherited {
-            let earlier = self.0.store.get(&self.0.key).await.unwrap_or_default();
+            let earlier = match self.0.store.get(&self.0.key).await {
+                Ok(earlier) => earlier,
+                Err(StoreError::Missing { .. }) => Bytes::new(),
+                Err(error) => {
+                    // Better no new lines yet than the loss of the old ones.
+                    return tracing::warn!(key = self.0.key, %error, "a log could not be read");
+                }
+            };
             let mut lines = self.lock();
             lines.inherited = true;
             let room = LOG_BYTES_MAX.saturating_sub(lines.text.len());
             let kept = earlier.get(..room.min(earlier.len())).unwrap_or_default();
             lines.text.splice(0..0, kept.iter().copied());
         }
-        let text = {
-            let mut lines = self.lock();
-            lines.dirty = false;
-            Bytes::copy_from_slice(&lines.text)
+        let (text, count) = {
+            let lines = self.lock();
+            (Bytes::copy_from_slice(&lines.text), lines.count)
         };
-        if let Err(error) = self.0.store.put(&self.0.key, text).await {
-            self.lock().dirty = true;
-            tracing::warn!(key = self.0.key, %error, "a log could not be written");
+        match self.0.store.put(&self.0.key, text).await {
+            Ok(_) => self.lock().written = count,
+            Err(error) => tracing::warn!(key = self.0.key, %error, "a log could not be written"),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use async_nats::client::RequestErrorKind;
 use async_nats::jetstream::AckKind;
 use async_nats::jetstream::message::Acker;
 use async_nats::{Message, Request};
@@ -11,14 +10,14 @@ use domain::message::DeadLetter;
 
 use super::Worker;
 
-/// How long whoever keeps dead letters may take to answer; it need not answer.
+/// How long whoever keeps dead letters may take to answer.
 const KEEP_TIMEOUT: Duration = Duration::from_secs(2);
 /// When nobody keeps dead letters now, the message waits in its queue.
 const NOBODY_DELAY: Duration = Duration::from_secs(10);
 
 /// Hands a message to whoever keeps dead letters and takes it out of its queue.
 ///
-/// When nobody listens it stays in the queue, so that it is not lost without a trace.
+/// Unless somebody says that it is kept, it stays in the queue, so that it is not lost without a trace.
 pub(super) async fn bury(worker: &Worker, message: &Message, acker: &Acker, reason: &str) {
     let letter = DeadLetter::new(&message.subject, reason, &message.payload);
     tracing::error!(
@@ -34,10 +33,9 @@ pub(super) async fn bury(worker: &Worker, message: &Message, acker: &Acker, reas
     let subject = worker.bus.subjects.dead_letters();
     let sent = worker.bus.client.send_request(subject, request).await;
     let kind = match sent.map_err(|error| error.kind()) {
-        // Somebody has it, whether he says so or not.
-        Ok(_) | Err(RequestErrorKind::TimedOut) => AckKind::Term,
+        Ok(_) => AckKind::Term,
         Err(error) => {
-            tracing::warn!(%error, "nobody keeps dead letters: the message waits");
+            tracing::warn!(%error, "nobody has kept the dead letter: the message waits");
             AckKind::Nak(Some(NOBODY_DELAY))
         }
     };

@@ -16,6 +16,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::board::Board;
 use super::options::{Options, StartError, Timing};
+use super::slots::Queue;
 
 /// How long one message may wait for a connection.
 const SEND_TIMEOUT: Duration = Duration::from_secs(1);
@@ -40,20 +41,24 @@ pub(super) struct Heart {
 struct Beat {
     bus: Bus,
     worker_id: String,
-    slots: Vec<QueueSlots>,
+    queues: Vec<Arc<Queue>>,
     timing: Timing,
     board: Arc<Board>,
     phase: watch::Receiver<Phase>,
 }
 
 impl Heart {
-    pub(super) fn start(options: &Options, board: Arc<Board>) -> Result<Self, StartError> {
+    pub(super) fn start(
+        options: &Options,
+        queues: Vec<Arc<Queue>>,
+        board: Arc<Board>,
+    ) -> Result<Self, StartError> {
         let (phase, watched) = watch::channel(Phase::Working);
         let (end, ended) = oneshot::channel();
         let beat = Beat {
             bus: options.bus.clone(),
             worker_id: options.worker_id.clone(),
-            slots: options.queues.clone(),
+            queues,
             timing: options.timing.clone(),
             board,
             phase: watched,
@@ -131,7 +136,7 @@ impl Beat {
 
     async fn beat(&self, phase: Phase) {
         let slots = match phase {
-            Phase::Working => self.slots.clone(),
+            Phase::Working => self.slots(),
             Phase::Leaving | Phase::Gone => Vec::new(),
         };
         let runs = match phase {
@@ -155,6 +160,14 @@ impl Beat {
             let subject = Subject::from(self.bus.subjects.heartbeats());
             self.publish(subject, Bytes::from(payload)).await;
         }
+    }
+
+    fn slots(&self) -> Vec<QueueSlots> {
+        let slots = self.queues.iter().map(|queue| QueueSlots {
+            queue: queue.name.clone(),
+            slots: queue.announced(),
+        });
+        slots.collect()
     }
 
     /// Tells the server that every message held is being worked on.

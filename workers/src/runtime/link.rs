@@ -70,6 +70,17 @@ impl Link {
         }
     }
 
+    /// Hands the task back; nothing to do if the owner never heard of this run.
+    pub(super) async fn release(&self) -> Verdict {
+        if !self.is_announced() {
+            return Verdict::Unanswered;
+        }
+        match self.announce().await {
+            Verdict::Applied => self.send(ReportOutcome::Released).await,
+            verdict => verdict,
+        }
+    }
+
     /// Reports the end, after the start was answered if it was sent.
     pub(super) async fn finish(&self, outcome: ReportOutcome) -> Verdict {
         if self.is_announced() {

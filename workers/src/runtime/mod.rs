@@ -15,6 +15,7 @@ mod link;
 mod options;
 mod outcome;
 mod reporter;
+mod room;
 mod share;
 mod slots;
 mod task;
@@ -33,6 +34,7 @@ use heart::{Heart, Phase};
 pub(crate) use link::Link;
 pub use options::{Options, StartError, Timing};
 use reporter::Reporter;
+use room::Room;
 use slots::Queue;
 
 /// How long the last words of a leaving worker may take.
@@ -59,8 +61,7 @@ pub(crate) struct Worker {
 /// An unreachable server is waited for; only options that can never work are an error.
 pub async fn run(options: Options, shutdown: CancellationToken) -> Result<(), StartError> {
     options.check()?;
-    let scratch = options.scratch.join(&options.worker_id);
-    clear(&scratch).await;
+    let room = Room::open(&options.scratch, &options.worker_id)?;
     // A token of its own: leaving because of idleness must not cancel the caller's.
     let shutdown = shutdown.child_token();
     let abandon = CancellationToken::new();
@@ -71,12 +72,13 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> Result<(), St
         options.timing.clone(),
         abandon.clone(),
     );
-    let heart = Heart::start(&options, Arc::clone(&board))?;
+    let queues: Vec<_> = options.queues.iter().map(Queue::of).collect();
+    let heart = Heart::start(&options, queues.clone(), Arc::clone(&board))?;
     let worker = Arc::new(Worker {
         bus: options.bus,
         registry: options.registry,
         store: options.store,
-        scratch: scratch.clone(),
+        scratch: room.path.clone(),
         timing: options.timing,
         board,
         reporter: Arc::new(reporter),
@@ -85,8 +87,7 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> Result<(), St
         tasks: TaskTracker::new(),
     });
     let feeders = TaskTracker::new();
-    for slots in options.queues {
-        let queue = Queue::new(slots.queue, slots.slots);
+    for queue in queues {
         feeders.spawn(feed::feed(Arc::clone(&worker), queue));
     }
     feeders.close();
@@ -100,7 +101,9 @@ pub async fn run(options: Options, shutdown: CancellationToken) -> Result<(), St
     heart.tell(Phase::Leaving);
     leave(&worker, &feeders).await;
     heart.end().await;
-    clear(&scratch).await;
+    // A disk that hangs must not keep the process.
+    let cleared = tokio::task::spawn_blocking(move || room.clear());
+    let _ = timeout(FAREWELL, cleared).await;
     tracing::info!(worker_id = options.worker_id, "the worker has left");
     Ok(())
 }
@@ -145,14 +148,5 @@ async fn idle(worker: &Worker, limit: Option<Duration>) {
         } else if last.1.elapsed() >= limit {
             return;
         }
-    }
-}
-
-/// Removes what runs of this worker left behind.
-async fn clear(scratch: &std::path::Path) {
-    if let Err(error) = tokio::fs::remove_dir_all(scratch).await
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        tracing::warn!(path = %scratch.display(), %error, "cannot clear the scratch directory");
     }
 }

@@ -59,7 +59,8 @@ impl Default for Timing {
             already_running_delay: Duration::from_secs(10),
             pull_expires: Duration::from_secs(30),
             log_flush: Duration::from_secs(3),
-            shutdown_grace: Duration::from_secs(25),
+            // With the farewells after it, less than the 30 s that are usual before a kill.
+            shutdown_grace: Duration::from_secs(22),
         }
     }
 }
@@ -77,6 +78,10 @@ pub enum StartError {
     Queue(#[from] InvalidQueue),
     #[error("`{0}` is not the id of a worker: 1 to 128 letters, digits, `-` and `_`")]
     WorkerId(String),
+    #[error("cannot use the scratch directory {path}: {reason}")]
+    Scratch { path: String, reason: String },
+    #[error("another worker with the id `{0}` runs here")]
+    Twice(String),
     #[error("cannot start the thread of heartbeats: {0}")]
     Thread(std::io::Error),
 }

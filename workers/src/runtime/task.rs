@@ -139,21 +139,27 @@ impl Run {
             End::Returned(Err(failure)) if self.hands_back(&failure) => {
                 self.log.line(Level::Info, "handed back: the worker leaves");
                 self.log.flush().await;
-                return Verdict::Unanswered;
+                // Its owner sends it again at once; a message that it never heard of goes back instead.
+                return self.link.release().await;
             }
             End::Returned(Err(failure)) => self.failed(failure),
             End::TimedOut => {
                 execution.abandon();
+                queue.hangs(&slot, &self.task.handler);
                 self.failed(self.timeout())
             }
             End::Refused(verdict) => {
                 self.cancel.cancel(CancelReason::Stopped);
                 execution.abandon();
+                self.flush_aside();
                 return verdict;
             }
             End::Stopped => {
                 execution.abandon();
                 tracing::info!("stopped: its result no longer counts");
+                self.log
+                    .line(Level::Info, "stopped: its result no longer counts");
+                self.flush_aside();
                 return Verdict::Settled;
             }
             End::Abandoned => {

@@ -40,9 +40,10 @@ fn directory(address: &str, path: &FilePath) -> Result<Store, StoreError> {
     std::fs::create_dir_all(path).map_err(unusable)?;
     let root = path.canonicalize().map_err(unusable)?;
     let inner = LocalFileSystem::new_with_prefix(&root);
+    // The log vouches for what lies here, so it must outlive a power cut as the log does.
     let inner = inner.map_err(|error| refused(address, &error.to_string()))?;
     Ok(Store {
-        inner: Arc::new(inner),
+        inner: Arc::new(inner.with_fsync(true)),
         prefix: Path::default(),
         local: Some(root),
     })

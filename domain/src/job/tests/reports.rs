@@ -227,6 +227,31 @@ fn a_lost_run_is_sent_again_in_the_same_attempt_and_three_fail_it() {
 }
 
 #[test]
+fn a_run_that_is_handed_back_is_sent_again_and_never_fails_the_attempt() {
+    let mut rig = dispatched();
+    for epoch in 1..=10 {
+        rig.report("a", Outcome::Released)
+            .expect("nothing to give back yet");
+        assert_eq!(rig.status("a"), NodeStatus::Dispatched);
+        rig.start("a");
+        let released = rig
+            .report("a", Outcome::Released)
+            .expect("handed back")
+            .into_events();
+        assert_eq!(names(&released), ["run_released"]);
+        assert_eq!(
+            rig.report_as("a", 1, epoch, run(1), Outcome::Released),
+            Ok(Decision::AlreadyApplied),
+            "its answer was lost"
+        );
+        assert_eq!(rig.status("a"), NodeStatus::Ready);
+        rig.dispatch();
+        let view = rig.state.node(&"a".into()).expect("there");
+        assert_eq!((view.attempt, view.epoch), (1, epoch + 1));
+    }
+}
+
+#[test]
 fn a_superseded_run_changes_nothing_when_it_comes_back() {
     let mut rig = dispatched();
     rig.start("a");

@@ -156,16 +156,20 @@ fn apply_to_tasks(
         }
         Event::NodeCompleted(event) => finish(job, event, place, changes)?,
         Event::NodeFailed(event) => fail(job, event, place, changes)?,
-        Event::RunLost { node, .. } => {
-            job.set_status(node, NodeStatus::Ready, place);
-            job.with(node, place, |row| {
-                row.run = None;
-                row.lost_runs += 1;
-            });
-        }
+        Event::RunLost { node, .. } => end_run(job, node, 1, place),
+        Event::RunReleased { node, .. } => end_run(job, node, 0, place),
         _ => {}
     }
     Ok(())
+}
+
+/// A run ended without a result; `lost` counts it.
+fn end_run(job: &mut Job, node: &NodeId, lost: i32, place: Place) {
+    job.set_status(node, NodeStatus::Ready, place);
+    job.with(node, place, |row| {
+        row.run = None;
+        row.lost_runs += lost;
+    });
 }
 
 fn ready(job: &mut Job, id: &NodeId, place: Place) {

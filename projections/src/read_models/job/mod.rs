@@ -306,7 +306,8 @@ fn for_each_node<'a>(event: &'a Event, mut visit: impl FnMut(&'a NodeId)) {
         | Event::NodeRedispatched { node, .. }
         | Event::NodeStarted { node, .. }
         | Event::CheckpointSaved { node, .. }
-        | Event::RunLost { node, .. } => visit(node),
+        | Event::RunLost { node, .. }
+        | Event::RunReleased { node, .. } => visit(node),
         Event::NodeDispatched(event) => visit(&event.node),
         Event::NodeCompleted(event) => visit(&event.node),
         Event::NodeFailed(event) => visit(&event.node),
