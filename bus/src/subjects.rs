@@ -72,6 +72,12 @@ impl Subjects {
         self.below("reports.any")
     }
 
+    /// Asks any orchestrator for results that were too large for a message.
+    #[must_use]
+    pub fn results_any(&self) -> String {
+        self.below("results.any")
+    }
+
     /// Heartbeats of workers, heard by every orchestrator.
     #[must_use]
     pub fn heartbeats(&self) -> String {

@@ -2,6 +2,7 @@
 //!
 //! It changes nothing. Every check says ok, warn or fail as a word, and what to do about it.
 
+mod health;
 mod machine;
 mod stack;
 
@@ -117,6 +118,15 @@ impl Check {
             result: Verdict::Warn,
             remedy: remedy.into(),
             ..Self::ok(name, detail)
+        }
+    }
+
+    /// All is well unless there is `some` of it.
+    fn unless(some: bool, name: &'static str, detail: String, remedy: &str) -> Self {
+        if some {
+            Self::warn(name, detail, remedy)
+        } else {
+            Self::ok(name, "none")
         }
     }
 

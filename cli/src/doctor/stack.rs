@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{Connection, PgConnection, Row};
 use tokio::time::timeout;
 
-use super::Check;
+use super::{Check, health};
 use crate::services::{probe, redact};
 
 const DATABASE_OLDEST: i32 = 15;
@@ -38,11 +38,13 @@ async fn database_checks(url: &str) -> Vec<Check> {
     }
     let asked = timeout(WAIT, async {
         let mut connection = probe::connect(url).await?;
-        let checks = vec![
-            version(&mut connection, url).await?,
-            migrations(&mut connection).await?,
-            clock(&mut connection).await?,
-        ];
+        let mut checks = vec![version(&mut connection, url).await?];
+        let (schema, is_there) = migrations(&mut connection).await?;
+        checks.push(schema);
+        checks.push(clock(&mut connection).await?);
+        if is_there {
+            checks.extend(health::checks(&mut connection).await?);
+        }
         connection.close().await?;
         Ok::<_, sqlx::Error>(checks)
     });
@@ -68,13 +70,14 @@ async fn version(connection: &mut PgConnection, url: &str) -> Result<Check, sqlx
     })
 }
 
-async fn migrations(connection: &mut PgConnection) -> Result<Check, sqlx::Error> {
+/// And whether the tables are there.
+async fn migrations(connection: &mut PgConnection) -> Result<(Check, bool), sqlx::Error> {
     let there: bool = sqlx::query("select to_regclass('_sqlx_migrations') is not null")
         .fetch_one(&mut *connection)
         .await?
         .try_get(0)?;
     if !there {
-        return Ok(Check::ok("migrations", "none yet"));
+        return Ok((Check::ok("migrations", "none yet"), false));
     }
     let row = sqlx::query(
         "select max(version) filter (where success), count(*) filter (where not success) \
@@ -86,9 +89,9 @@ async fn migrations(connection: &mut PgConnection) -> Result<Check, sqlx::Error>
     let detail = format!("the schema has version {}", version.unwrap_or(0));
     Ok(if broken > 0 {
         let detail = format!("{detail}, and {broken} more began and did not end");
-        Check::fail("migrations", detail, "strata migrate")
+        (Check::fail("migrations", detail, "strata migrate"), false)
     } else {
-        Check::ok("migrations", detail)
+        (Check::ok("migrations", detail), version.is_some())
     })
 }
 

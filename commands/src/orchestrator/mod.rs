@@ -15,6 +15,7 @@ mod load;
 mod options;
 mod outstanding;
 mod reports;
+mod results;
 mod run;
 mod steps;
 mod sweep;

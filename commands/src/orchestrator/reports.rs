@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{Door, Input};
+use super::results;
 use crate::dead_letter;
 use crate::log::Log;
 
@@ -41,6 +42,16 @@ pub(super) async fn listen(
         .client
         .queue_subscribe(bus.subjects.reports_any(), "orchestrators".to_owned())
         .await?;
+    let queries = bus
+        .client
+        .queue_subscribe(bus.subjects.results_any(), "orchestrators".to_owned())
+        .await?;
+    tokio::spawn(results::answer(
+        bus.clone(),
+        Arc::clone(&log),
+        queries,
+        shutdown.clone(),
+    ));
     tokio::spawn(answer_questions(
         bus.clone(),
         owner,
@@ -112,7 +123,7 @@ pub(super) fn send(
 }
 
 /// A typed message, or a dead letter.
-async fn read<T: DeserializeOwned>(bus: &Bus, message: &Message) -> Option<T> {
+pub(super) async fn read<T: DeserializeOwned>(bus: &Bus, message: &Message) -> Option<T> {
     if message.payload.len() > MESSAGE_BYTES_MAX {
         dead_letter::send(
             bus,

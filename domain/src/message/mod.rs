@@ -8,6 +8,7 @@ mod dead_letter;
 mod facade;
 mod heartbeat;
 mod report;
+mod results;
 mod task;
 mod wake;
 
@@ -15,6 +16,7 @@ pub use dead_letter::DeadLetter;
 pub use facade::{JobQueueMessage, TaskQueueMessage};
 pub use heartbeat::{Heartbeat, QueueSlots, RunRef, StopRuns};
 pub use report::{Refusal, ReportMessage, ReportOutcome, ReportReply, WhereIs, Whereabouts};
+pub use results::{Elsewhere, Manifest, NodeResult, ResultsPage, ResultsQuery, Source, results_in};
 pub use task::{Sending, TaskMessage};
 pub use wake::{JobChanged, JobMessage};
 

@@ -32,6 +32,7 @@ async fn messages_that_make_no_sense_are_put_aside_and_work_goes_on() {
         bus.subjects.tasks("container-tasks", Priority::High),
         bus.subjects.report(owner),
         bus.subjects.reports_any(),
+        bus.subjects.results_any(),
         bus.subjects.heartbeats(),
         bus.subjects.job_changed(),
         bus.subjects.log_grew(),

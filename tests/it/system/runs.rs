@@ -19,6 +19,12 @@ async fn every_kind_of_workflow_runs_and_the_read_models_show_it() {
         ("chain", json!({}), Some(json!({"said": "12345"}))),
         ("fan", json!({"items": 50}), Some(json!({"processed": 50}))),
         ("fan", json!({"items": 0}), Some(json!({"processed": 0}))),
+        ("wide", json!({"items": 5}), Some(json!({"replies": 5}))),
+        (
+            "wide",
+            json!({"items": 3_000}),
+            Some(json!({"replies": 3_000})),
+        ),
         ("choice", json!({"size": 5}), Some(json!({"took": "light"}))),
         (
             "choice",

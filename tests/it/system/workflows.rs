@@ -2,7 +2,7 @@
 
 /// All of them, for the log of every rig.
 pub(super) const ALL: &[&str] = &[
-    NOTHING, ONE, CHAIN, FAN, CHOICE, FLAKY, DOOMED, PATIENT, DEADLY, NAP, PHASES, BIG,
+    NOTHING, ONE, CHAIN, FAN, WIDE, CHOICE, FLAKY, DOOMED, PATIENT, DEADLY, NAP, PHASES, BIG,
 ];
 
 /// No task at all: the job ends with its first append.
@@ -71,6 +71,26 @@ nodes:
   END: { type: end }
 result:
   processed: "{{ nodes.sum.output.total }}"
+"#;
+
+/// A fan-out whose results are too large for one message, and a task that gets all of them.
+const WIDE: &str = r#"
+workflow_id: wide
+name: Wide
+version: 1
+inputs:
+  items: { type: integer, default: 10 }
+nodes:
+  START: { type: start, next: fan }
+  fan:
+    type: fan_out
+    source: "{{ inputs.items }}"
+    task: { handler: hello_world_reply, params: { greeting: "a greeting that is not short, number {{ index }}", index: "{{ index }}" } }
+    next: all
+  all: { type: fan_in, handler: hello_world_summary, next: END }
+  END: { type: end }
+result:
+  replies: "{{ nodes.all.output.replies }}"
 "#;
 
 /// A branch that depends on an output.

@@ -15,6 +15,7 @@ mod link;
 mod options;
 mod outcome;
 mod reporter;
+mod results;
 mod room;
 mod share;
 mod slots;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::{AckKind, Message};
 use domain::failure::{Failure, FailureClass};
-use domain::message::{Refusal, ReportOutcome, TaskMessage};
+use domain::message::{Manifest, Refusal, ReportOutcome, TaskMessage};
 use futures_util::future::OptionFuture;
+use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 
@@ -17,7 +18,7 @@ use super::execute::{self, Execution};
 use super::link::Link;
 use super::reporter::Verdict;
 use super::slots::{Queue, Slot};
-use super::{dead, outcome};
+use super::{dead, outcome, results};
 use crate::clock;
 use crate::handler::{
     AttemptLog, Cancel, CancelReason, Context, Entry, Finished, Level, Parts, Scratch, prepare,
@@ -116,7 +117,9 @@ impl Run {
                 .report(queue, slot.into(), outcome::failed(failure))
                 .await;
         };
-        let folds = entry.declared.idempotent && self.first_delivery;
+        let manifest = results::manifest(&self.task.params);
+        // What takes its time must be announced.
+        let folds = entry.declared.idempotent && self.first_delivery && manifest.is_none();
         if !folds {
             let verdict = self.link.announce().await;
             if verdict != Verdict::Applied {
@@ -126,7 +129,7 @@ impl Run {
         if self.worker.shutdown.is_cancelled() {
             return Verdict::Unanswered;
         }
-        let params = match prepare(&entry.declared, &self.task.params) {
+        let params = match self.params(&entry, manifest).await {
             Ok(params) => params,
             Err(failure) => return self.report(queue, slot.into(), self.failed(failure)).await,
         };
@@ -168,6 +171,19 @@ impl Run {
             }
         };
         self.report(queue, slot, outcome).await
+    }
+
+    /// What the handler is given: complete, and checked against its declaration.
+    async fn params(
+        &self,
+        entry: &Entry,
+        manifest: Option<Manifest>,
+    ) -> Result<Map<String, Value>, Failure> {
+        let Some(manifest) = manifest else {
+            return prepare(&entry.declared, &self.task.params);
+        };
+        let params = results::fetch(&self.worker, &self.task.params, &manifest).await?;
+        prepare(&entry.declared, &params)
     }
 
     /// Waits for the handler, its time limit, or a word from outside.
