@@ -2,6 +2,7 @@
 
 mod faults;
 mod giant;
+mod handlers;
 mod hostile;
 mod invariants;
 mod kills;

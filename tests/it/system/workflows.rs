@@ -3,6 +3,7 @@
 /// All of them, for the log of every rig.
 pub(super) const ALL: &[&str] = &[
     NOTHING, ONE, CHAIN, FAN, WIDE, CHOICE, FLAKY, DOOMED, PATIENT, DEADLY, NAP, PHASES, BIG,
+    HANDLERS, ELSEWHERE, LOW, HIGH, LONG, REST,
 ];
 
 /// No task at all: the job ends with its first append.
@@ -221,5 +222,79 @@ nodes:
     source: "{{ inputs.items }}"
     task: { handler: echo, params: { message: "{{ index }}" } }
     next: END
+  END: { type: end }
+"#;
+
+/// One node for each handler that is made for tests.
+const HANDLERS: &str = r#"
+workflow_id: handlers
+name: Handlers
+version: 1
+nodes:
+  START: { type: start, next: [echo, hello, phases, size, chunk, flaky, sleep] }
+  echo: { type: task, handler: echo, params: { any: [1, { two: 3 }] }, next: END }
+  hello: { type: task, handler: hello_world, params: { name: Ada }, next: END }
+  phases: { type: task, handler: multi_phase, params: { phases: 3 }, next: END }
+  size: { type: task, handler: size_check, params: { size_bytes: 5000000000 }, next: END }
+  chunk: { type: task, handler: chunk_processor, params: { chunk_id: 7, chunk_data: [1, 2, 3] }, next: END }
+  flaky: { type: task, handler: flaky_echo, params: { failure_rate: 0 }, next: END }
+  sleep: { type: task, handler: sleep, params: { duration_seconds: 0 }, next: END }
+  END: { type: end }
+"#;
+
+/// A queue that no profile serves.
+const ELSEWHERE: &str = r#"
+workflow_id: elsewhere
+name: Elsewhere
+version: 1
+nodes:
+  START: { type: start, next: only }
+  only: { type: task, handler: echo, queue: far-away, next: END }
+  END: { type: end }
+"#;
+
+/// Not urgent.
+const LOW: &str = r#"
+workflow_id: low
+name: Low
+version: 1
+priority: low
+nodes:
+  START: { type: start, next: only }
+  only: { type: task, handler: echo, next: END }
+  END: { type: end }
+"#;
+
+/// Urgent.
+const HIGH: &str = r#"
+workflow_id: high
+name: High
+version: 1
+priority: high
+nodes:
+  START: { type: start, next: only }
+  only: { type: task, handler: echo, next: END }
+  END: { type: end }
+"#;
+
+/// A task in phases that leave artifacts.
+const LONG: &str = r#"
+workflow_id: long
+name: Long
+version: 1
+nodes:
+  START: { type: start, next: work }
+  work: { type: task, handler: multi_phase, params: { phases: 12, phase_delay: 0.3 }, next: END }
+  END: { type: end }
+"#;
+
+/// A task that does nothing.
+const REST: &str = r#"
+workflow_id: rest
+name: Rest
+version: 1
+nodes:
+  START: { type: start, next: only }
+  only: { type: task, handler: sleep, params: { duration_seconds: 0 }, next: END }
   END: { type: end }
 "#;
