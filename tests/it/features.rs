@@ -4,12 +4,18 @@ use std::collections::BTreeSet;
 
 use crate::repo;
 
-/// The rows that the core must prove completely.
+/// The rows that must be proven completely: the core, and the stack around it.
 fn owed() -> impl Iterator<Item = String> {
     let jobs = 30..=46;
     let engine = 50..=56;
+    let queues = 60..=66;
+    let tables = 70..=75;
     let language = 80..=93;
-    jobs.chain(engine).chain(language).map(|n| format!("O-{n}"))
+    let workers = 120..=126;
+    let rows = jobs.chain(engine).chain(queues).chain(tables);
+    let rows = rows.chain(language).chain(workers);
+    let orchestrators = (1..=15).map(|n| format!("M-{n:02}"));
+    rows.map(|n| format!("O-{n}")).chain(orchestrators)
 }
 
 /// One row: its id and the tests that it names as `package path::to::test`.

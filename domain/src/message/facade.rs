@@ -68,3 +68,69 @@ impl TaskQueueMessage {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::id::{NodeId, OwnerId, RequestId};
+    use crate::priority::Priority;
+
+    fn keys(value: &Value) -> Vec<String> {
+        let mut keys: Vec<_> = value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(k, _)| k.clone())
+            .collect();
+        keys.sort();
+        keys
+    }
+
+    #[test]
+    fn both_messages_have_the_names_of_the_earlier_platform() {
+        let at = DateTime::from_timestamp(0, 0).unwrap();
+        let request_id = RequestId::new(uuid::Uuid::from_u128(7));
+        let wake = JobMessage {
+            request_id,
+            workflow_id: "echo".to_owned(),
+            inputs: Map::from_iter([("name".to_owned(), json!("Ada"))]),
+            priority: Priority::Normal,
+            callback_url: None,
+        };
+        let shown = json!(JobQueueMessage::new(&wake, at));
+        assert_eq!(shown["job_type"], "echo");
+        assert_eq!(shown["parameters"], json!({"name": "Ada"}));
+        let names =
+            "correlation_id job_id job_type message_id parameters stage stage_results timestamp";
+        assert_eq!(keys(&shown).join(" "), names);
+
+        let job_id = JobId::of_request(request_id);
+        let node_id = NodeId::from("tile__3");
+        let task = TaskMessage {
+            task_id: node_id.task_id(job_id, 1),
+            job_id,
+            node_id,
+            handler: "echo".to_owned(),
+            params: json!({"x": 1}),
+            timeout_seconds: 60,
+            retry_count: 0,
+            attempt: 1,
+            epoch: 1,
+            queue: "functionapp-tasks".to_owned(),
+            priority: Priority::Normal,
+            owner: OwnerId(uuid::Uuid::nil()),
+            checkpoint: None,
+            traceparent: None,
+        };
+        let shown = json!(TaskQueueMessage::new(&task, 2, at));
+        assert_eq!(
+            (&shown["task_index"], &shown["stage"]),
+            (&json!(3), &json!(2))
+        );
+        let names =
+            "parameters parent_job_id parent_task_id stage task_id task_index task_type timestamp";
+        assert_eq!(keys(&shown).join(" "), names);
+    }
+}
