@@ -205,6 +205,8 @@ create table dagapp.workflows (
     version       integer not null,
     hash          text not null,
     source        text not null,
+    -- What the file leaves to its handlers, as it was then.
+    handlers      jsonb not null,
     registered_at timestamptz not null,
     pos           bigint not null,
     primary key (workflow_id, version)

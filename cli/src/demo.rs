@@ -67,7 +67,7 @@ async fn tour(
     let Some(ended) = watch::follow(write, job, console, stop).await? else {
         return Ok(Exit::Interrupted);
     };
-    watch::say_end(&ended, console)?;
+    watch::say_how(&ended, console)?;
     if let Some(result) = ended.result() {
         console.data(&serde_json::to_string_pretty(result)?)?;
     }

@@ -124,7 +124,8 @@ impl Definitions {
             let first = all.first().map(|first| first.message.clone());
             broken(first.unwrap_or_default())
         })?;
-        let graph = definition::compile(&workflow, &version.hash, &self.catalog)
+        let catalog = self.catalog.pinned(&version.handlers);
+        let graph = definition::compile(&workflow, &version.hash, &catalog)
             .map_err(|error| broken(error.to_string()))?;
         Ok(Definition {
             workflow: Arc::new(workflow),

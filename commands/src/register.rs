@@ -64,6 +64,14 @@ impl Writer {
         };
         let (id, version) = (loaded.workflow_id.clone(), loaded.version);
         let hash = definition::content_hash(&loaded);
+        let handlers = match definition::compile(&loaded, &hash, catalog) {
+            Ok(graph) => graph.pins(catalog),
+            // What the validator accepts compiles; if not, that must be said all the same.
+            Err(error) => {
+                let reason = error.to_string();
+                return Ok(Registered::Refused { id, reason });
+            }
+        };
         let stream = format!("workflow:{id}");
         for _ in 0..TRIES {
             let events = self.log.read_stream(&stream, 0, usize::MAX).await?;
@@ -72,6 +80,7 @@ impl Writer {
                 version,
                 hash: hash.clone(),
                 source: String::from_utf8_lossy(file).into_owned(),
+                handlers: handlers.clone(),
             };
             let decided = workflow::decide(&state, command, &self.context(actor()));
             let events_new = match decided {

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use commands::register::Registered;
-use commands::submit::{Order, Submitted};
+use commands::submit::Submitted;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sqlx::PgPool;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::meter::{megabytes, peak_bytes};
 use super::{look, shapes};
 use crate::exit::{Exit, Stop};
+use crate::job::submit::plain_order;
 use crate::logging::LogArgs;
 use crate::roles::args::StackArgs;
 use crate::roles::budget::Budget;
@@ -147,19 +148,7 @@ impl Rig {
 
     /// Submits as anybody would.
     pub(super) async fn submit(&self, workflow: &str) -> anyhow::Result<Submitted> {
-        let order = Order {
-            org_id: "default".to_owned(),
-            actor: "bench".to_owned(),
-            platform_id: "strata".to_owned(),
-            refs: domain::platform::Refs::default(),
-            workflow_id: workflow.to_owned(),
-            workflow_version: None,
-            inputs: Map::new(),
-            priority: None,
-            callbacks: Vec::new(),
-            retry_of: None,
-            idempotency_key: None,
-        };
+        let order = plain_order(workflow);
         Ok(self.write.writer.submit(order).await?)
     }
 

@@ -115,14 +115,14 @@ fn degraded(job: JobId) -> anyhow::Error {
     Stop::failed(message, "strata doctor")
 }
 
-/// Says how it ended, and what to do next.
-pub(crate) fn say_end(ended: &Ended, console: &mut Console<'_>) -> anyhow::Result<()> {
+/// Says how it ended, and which command of a job to look with next.
+pub(crate) fn say_how(ended: &Ended, console: &mut Console<'_>) -> anyhow::Result<&'static str> {
     let job = &ended.0.job;
     let lasted = job.completed_at.map(|end| end - job.created_at);
     let lasted = lasted.map_or(0, |span| span.num_milliseconds().max(0));
     let (paint, next) = match job.status.as_str() {
         "COMPLETED" => (Paint::Good, "result"),
-        "FAILED" => (Paint::Bad, "logs"),
+        "FAILED" => (Paint::Bad, "logs --failed"),
         _ => (Paint::Warn, "show"),
     };
     let word = console.look.paint(paint, &job.status);
@@ -131,12 +131,15 @@ pub(crate) fn say_end(ended: &Ended, console: &mut Console<'_>) -> anyhow::Resul
     if let Some(failure) = &job.failure {
         text.push_str(&format!(": {}", failure_text(failure)));
     }
-    let flag = if next == "logs" { " --failed" } else { "" };
-    console.talk(&format!(
-        "{text}\nnext: strata job {next} {}{flag}",
-        job.job_id
-    ))?;
-    Ok(())
+    console.talk(&text)?;
+    Ok(next)
+}
+
+/// Says how it ended, and what to do next.
+pub(super) fn say_end(ended: &Ended, console: &mut Console<'_>) -> anyhow::Result<()> {
+    let next = say_how(ended, console)?;
+    let job = &ended.0.job.job_id;
+    Ok(console.talk(&format!("next: strata job {next} {job}"))?)
 }
 
 enum Shown {

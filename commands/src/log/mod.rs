@@ -7,6 +7,7 @@ mod batch;
 mod error;
 mod jobs;
 mod memory;
+mod memory_jobs;
 mod open_jobs;
 mod postgres;
 

@@ -19,6 +19,7 @@ mod results;
 mod run;
 mod steps;
 mod sweep;
+mod watch;
 mod window;
 
 pub(crate) use asset::News;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{Aggregation, OnEmpty, Retry};
 use crate::expr::{Condition, Expr, Template};
+use crate::handler::{Catalog, Handler, Pinned, Pins};
 use crate::priority::Priority;
 
 /// Place of a node in [`Graph::nodes`].
@@ -144,6 +145,21 @@ impl Graph {
     #[must_use]
     pub fn task(&self, ix: NodeIx) -> Option<&TaskSpec> {
         self.node(ix)?.kind.task()
+    }
+}
+
+impl Graph {
+    /// What the workflow leaves to the handlers that it calls.
+    #[must_use]
+    pub fn pins(&self, catalog: &Catalog) -> Pins {
+        let tasks = self.nodes.iter().filter_map(|node| node.kind.task());
+        let handlers = tasks.filter_map(|task| catalog.find(&task.handler));
+        let pin = |handler: &Handler| Pinned {
+            queue: handler.queue.clone(),
+            timeout_seconds: handler.timeout_seconds,
+            idempotent: handler.idempotent,
+        };
+        handlers.map(|h| (h.name.clone(), pin(h))).collect()
     }
 }
 

@@ -10,7 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::definition::model::{Input, ValueType};
 
@@ -53,6 +53,18 @@ pub struct Catalog {
     handlers: BTreeMap<String, Handler>,
     aliases: BTreeMap<String, String>,
 }
+
+/// What a workflow leaves to a handler, as it was when the workflow was registered. A later build may
+/// declare something else; versions that exist keep running as they did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pinned {
+    pub queue: String,
+    pub timeout_seconds: u32,
+    pub idempotent: bool,
+}
+
+/// The pinned values of the handlers that one workflow calls, by canonical name.
+pub type Pins = BTreeMap<String, Pinned>;
 
 /// Why a handler cannot be registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -97,6 +109,20 @@ impl Catalog {
         self.handlers
             .get(name)
             .or_else(|| self.handlers.get(self.aliases.get(name)?))
+    }
+
+    /// The same handlers, with the values that a workflow was registered with.
+    #[must_use]
+    pub fn pinned(&self, pins: &Pins) -> Self {
+        let mut catalog = self.clone();
+        for (name, pin) in pins {
+            if let Some(handler) = catalog.handlers.get_mut(name) {
+                handler.queue.clone_from(&pin.queue);
+                handler.timeout_seconds = pin.timeout_seconds;
+                handler.idempotent = pin.idempotent;
+            }
+        }
+        catalog
     }
 
     /// All handlers, by name.

@@ -1,5 +1,7 @@
 //! What can be asked of a workflow definition.
 
+use crate::handler::Pins;
+
 /// A wish that [`decide`](super::decide()) grants or refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
@@ -10,5 +12,7 @@ pub enum Command {
         hash: String,
         /// The file as its author wrote it.
         source: String,
+        /// What the file leaves to its handlers, as this build declares them.
+        handlers: Pins,
     },
 }

@@ -19,17 +19,28 @@ pub fn decide(
             version,
             hash,
             source,
-        } => register(state, version, hash, source, ctx),
+            handlers,
+        } => {
+            let event = Event::WorkflowRegistered {
+                version,
+                hash,
+                source,
+                handlers,
+                at: ctx.now,
+            };
+            register(state, event)
+        }
     }
 }
 
-fn register(
-    state: &State,
-    version: u32,
-    hash: String,
-    source: String,
-    ctx: &Context,
-) -> Result<Decision<Event>, Rejection> {
+fn register(state: &State, event: Event) -> Result<Decision<Event>, Rejection> {
+    let Event::WorkflowRegistered {
+        version,
+        hash,
+        source,
+        ..
+    } = &event;
+    let version = *version;
     if version == 0 {
         return Err(Rejection::VersionZero);
     }
@@ -40,23 +51,18 @@ fn register(
         let size_bytes = source.len();
         return Err(Rejection::SourceTooLong { size_bytes });
     }
-    if !is_sha256_hex(&hash) {
-        let hash = clean_text(&hash).chars().take(80).collect();
+    if !is_sha256_hex(hash) {
+        let hash = clean_text(hash).chars().take(80).collect();
         return Err(Rejection::InvalidHash { hash });
     }
     match state.find(version) {
         // Equal content in another spelling (comments, key order) is still the same version.
-        Some(known) if known.hash == hash => Ok(Decision::AlreadyApplied),
+        Some(known) if known.hash == *hash => Ok(Decision::AlreadyApplied),
         Some(known) => Err(Rejection::VersionTaken {
             version,
             registered: known.hash.clone(),
-            given: hash,
+            given: hash.clone(),
         }),
-        None => Ok(Decision::Accepted(vec![Event::WorkflowRegistered {
-            version,
-            hash,
-            source,
-            at: ctx.now,
-        }])),
+        None => Ok(Decision::Accepted(vec![event])),
     }
 }

@@ -3,6 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::handler::Pins;
+
 /// A fact of the stream `workflow:<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -12,6 +14,9 @@ pub enum Event {
         version: u32,
         hash: String,
         source: String,
+        /// What the file leaves to its handlers.
+        #[serde(default, skip_serializing_if = "Pins::is_empty")]
+        handlers: Pins,
         at: DateTime<Utc>,
     },
 }

@@ -10,12 +10,14 @@ pub fn evolve(mut state: State, event: &Event) -> State {
             version,
             hash,
             source,
+            handlers,
             at,
         } => {
             state.versions.entry(*version).or_insert_with(|| Version {
                 number: *version,
                 hash: hash.clone(),
                 source: source.clone(),
+                handlers: handlers.clone(),
                 registered_at: *at,
             });
         }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
+use crate::handler::Pins;
+
 /// All versions of one workflow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct State {
@@ -16,6 +18,8 @@ pub struct Version {
     pub number: u32,
     pub hash: String,
     pub source: String,
+    /// What the file leaves to its handlers.
+    pub handlers: Pins,
     pub registered_at: DateTime<Utc>,
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::context::{Role, testing};
+use crate::handler::Pins;
 use crate::outcome::Decision;
 
 #[track_caller]
@@ -23,11 +24,13 @@ fn register(version: u32, digit: char) -> Command {
         version,
         hash: hash(digit),
         source: format!("version: {version} # {digit}"),
+        handlers: Pins::new(),
     }
 }
 
 fn registered(version: u32, digit: char) -> Event {
     Event::WorkflowRegistered {
+        handlers: Pins::new(),
         version,
         hash: hash(digit),
         source: format!("version: {version} # {digit}"),
@@ -62,6 +65,7 @@ fn the_same_content_in_another_spelling_is_already_applied() {
         version: 1,
         hash: hash('a'),
         source: "# a comment\nversion: 1".into(),
+        handlers: Pins::new(),
     };
     check(
         &[registered(1, 'a')],
@@ -96,6 +100,7 @@ fn an_empty_source_is_refused() {
             version: 1,
             hash: hash('a'),
             source: source.into(),
+            handlers: Pins::new(),
         };
         check(&[], when, Err(Rejection::SourceEmpty));
     }
@@ -107,6 +112,7 @@ fn a_source_of_one_mebibyte_is_the_longest() {
         version: 1,
         hash: hash('a'),
         source: "x".repeat(size_bytes),
+        handlers: Pins::new(),
     };
     let ctx = testing::from(Role::Platform);
     assert!(decide(&State::default(), of(SOURCE_BYTES_MAX), &ctx).is_ok());
@@ -125,6 +131,7 @@ fn a_hash_that_is_not_64_lower_case_hex_digits_is_refused() {
             version: 1,
             hash: hash.into(),
             source: "x".into(),
+            handlers: Pins::new(),
         };
         check(&[], when, Err(Rejection::InvalidHash { hash: hash.into() }));
     }

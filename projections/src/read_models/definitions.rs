@@ -20,6 +20,7 @@ impl Definitions {
             version,
             hash,
             source,
+            handlers,
             at,
         } = event;
         self.workflows.push(WorkflowRow {
@@ -27,6 +28,7 @@ impl Definitions {
             version: i32::try_from(*version).unwrap_or(i32::MAX),
             hash: hash.clone(),
             source: source.clone(),
+            handlers: serde_json::json!(handlers),
             at: *at,
             pos: entry.pos,
         });

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use domain::definition::{Graph, compile, graph, load_registered};
-use domain::handler::Catalog;
+use domain::handler::{Catalog, Pins};
 use sqlx::PgConnection;
 
 use crate::store::definitions;
@@ -49,11 +49,12 @@ impl Graphs {
     }
 
     /// Takes the source of a workflow in.
-    pub(crate) fn add(&mut self, hash: &str, source: &str) {
+    pub(crate) fn add(&mut self, hash: &str, source: &str, pins: &Pins) {
         if self.compiled.contains_key(hash) {
             return;
         }
-        let compiled = read(source, hash, &self.catalog).map(Arc::new);
+        let catalog = self.catalog.pinned(pins);
+        let compiled = read(source, hash, &catalog).map(Arc::new);
         self.compiled.insert(hash.to_owned(), compiled);
     }
 
@@ -72,8 +73,10 @@ impl Graphs {
         if missing.is_empty() {
             return Ok(());
         }
-        for (hash, source) in definitions::sources(db, &missing).await? {
-            self.add(&hash, &source);
+        for (hash, source, pins) in definitions::sources(db, &missing).await? {
+            // Our own writing; were it unreadable, today's declarations would be the best guess.
+            let pins = serde_json::from_value(pins).unwrap_or_default();
+            self.add(&hash, &source, &pins);
         }
         Ok(())
     }

@@ -100,8 +100,9 @@ impl ReadModels {
                 Event::Workflow(domain::workflow::Event::WorkflowRegistered {
                     hash,
                     source,
+                    handlers,
                     ..
-                }) => self.graphs.add(hash, source),
+                }) => self.graphs.add(hash, source, handlers),
                 Event::Job(event) => {
                     if let domain::job::Event::JobCreated(created) = event {
                         hashes.insert(&created.workflow.hash);

@@ -10,6 +10,7 @@ pub(crate) struct WorkflowRow {
     pub(crate) version: i32,
     pub(crate) hash: String,
     pub(crate) source: String,
+    pub(crate) handlers: serde_json::Value,
     pub(crate) at: DateTime<Utc>,
     pub(crate) pos: i64,
 }
@@ -25,13 +26,13 @@ pub(crate) struct PlatformRow {
     pub(crate) pos: i64,
 }
 
-/// The source of workflows by the hash of their content.
+/// Workflows by the hash of their content: source, and what they leave to their handlers.
 pub(crate) async fn sources(
     db: &mut PgConnection,
     hashes: &[String],
-) -> sqlx::Result<Vec<(String, String)>> {
+) -> sqlx::Result<Vec<(String, String, serde_json::Value)>> {
     sqlx::query_as(
-        "select distinct on (hash) hash, source from dagapp.workflows where hash = any($1)",
+        "select distinct on (hash) hash, source, handlers from dagapp.workflows where hash = any($1)",
     )
     .bind(hashes)
     .fetch_all(db)
@@ -44,14 +45,16 @@ pub(crate) async fn add_workflows(db: &mut PgConnection, rows: &[WorkflowRow]) -
         return Ok(());
     }
     sqlx::query(
-        "insert into dagapp.workflows (workflow_id, version, hash, source, registered_at, pos)
-         select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::timestamptz[], $6::bigint[])
+        "insert into dagapp.workflows (workflow_id, version, hash, source, handlers, registered_at, pos)
+         select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::jsonb[], $6::timestamptz[],
+                              $7::bigint[])
          on conflict (workflow_id, version) do nothing",
     )
     .bind(rows.iter().map(|r| r.workflow_id.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|r| r.version).collect::<Vec<_>>())
     .bind(rows.iter().map(|r| r.hash.as_str()).collect::<Vec<_>>())
     .bind(rows.iter().map(|r| r.source.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|r| r.handlers.clone()).collect::<Vec<_>>())
     .bind(rows.iter().map(|r| r.at).collect::<Vec<_>>())
     .bind(rows.iter().map(|r| r.pos).collect::<Vec<_>>())
     .execute(db)

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::catalog;
 use crate::definition::model::{Node, Workflow};
-use crate::definition::{Diagnostic, content_hash, load};
+use crate::definition::{Diagnostic, compile, content_hash, load};
+use crate::handler::{Catalog, Handler};
 
 fn accept(file: &str) -> Workflow {
     load(file.as_bytes(), &catalog()).unwrap_or_else(|found: Vec<Diagnostic>| {
@@ -120,4 +121,24 @@ fn plain_words_keep_their_json_type() {
         params,
         json!({"n": 5, "s": "5", "b": true, "y": "yes", "block": "two\nlines\n"})
     );
+}
+
+#[test]
+fn a_registered_version_keeps_what_it_left_to_its_handlers() {
+    let workflow = accept(
+        "workflow_id: t\nname: t\nversion: 1\nnodes: {S: {type: start, next: a}, a: {type: task, handler: \
+         raster_validate, params: {source_url: x}, next: E}, E: {type: end}}\n",
+    );
+    let pins = compile(&workflow, "h", &catalog())
+        .expect("compiles")
+        .pins(&catalog());
+    assert_eq!(pins.keys().collect::<Vec<_>>(), ["raster.validate"]);
+    // A later build declares the handler differently.
+    let mut later = Catalog::default();
+    let moved = Handler::new("raster.validate", "elsewhere", 7, "").aliases(&["raster_validate"]);
+    later.register(moved.idempotent()).expect("free");
+    let graph = compile(&workflow, "h", &later.pinned(&pins)).expect("compiles");
+    let task = graph.task(graph.find("a").expect("there")).expect("a task");
+    let kept = (&*task.queue, task.timeout_seconds, task.idempotent);
+    assert_eq!(kept, ("container-tasks", 600, false));
 }
