@@ -73,7 +73,9 @@ create table dagapp.owners (
     owner_id   uuid primary key,
     host       text not null,
     started_at timestamptz not null default clock_timestamp(),
-    beat_at    timestamptz not null default clock_timestamp()
+    beat_at    timestamptz not null default clock_timestamp(),
+    -- How long it counts as alive without a renewal, by its own settings; for people to see.
+    stale_seconds double precision not null
 );
 
 -- Messages that nobody could make sense of.

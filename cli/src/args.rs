@@ -10,7 +10,9 @@ use crate::bench::args::BenchCommand;
 use crate::dead_letters::args::DeadLetterCommand;
 use crate::job::args::JobCommand;
 use crate::logging::LogArgs;
-use crate::roles::args::{MigrateArgs, OrchestratorArgs, ProjectorArgs, UpArgs, WorkerArgs};
+use crate::roles::args::{
+    MigrateArgs, OrchestratorArgs, ProjectorArgs, StackArgs, UpArgs, WorkerArgs,
+};
 
 /// Where a stack keeps its data, unless `--data-dir` says otherwise.
 pub(crate) const DATA_DIR: &str = ".strata";
@@ -116,8 +118,8 @@ Examples:
   strata workflow graph my_workflow.yaml
   strata workflow graph my_workflow.yaml --format svg -o my_workflow.svg")]
     Graph(GraphArgs),
-    /// List workflows: the shipped ones, or those of a folder
-    List(ListArgs),
+    /// List workflows: the shipped ones, those of a folder, or those that a stack has registered
+    List(Box<ListArgs>),
     /// List the handlers that workflows may call, or explain one of them
     #[command(after_help = "\
 Examples:
@@ -191,6 +193,11 @@ pub(crate) struct GraphArgs {
 pub(crate) struct ListArgs {
     /// Folder of workflow files; the shipped workflows when not given
     pub(crate) dir: Option<PathBuf>,
+    /// Those that can be submitted to the stack that runs, with all versions
+    #[arg(long, conflicts_with = "dir")]
+    pub(crate) registered: bool,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
     /// How to print the list
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,

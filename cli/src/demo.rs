@@ -12,7 +12,7 @@ use crate::exit::{Exit, Stop};
 use crate::job::{client, submit, watch};
 use crate::logging::{self, LogLevel};
 use crate::output::Console;
-use crate::roles::args::UpArgs;
+use crate::roles::args::{UpArgs, data_dir_flag};
 use crate::roles::stack::Write;
 use crate::roles::{Running, start};
 use crate::{runtime, shipped};
@@ -28,10 +28,11 @@ pub(crate) fn run(args: &DemoArgs, console: &mut Console<'_>) -> anyhow::Result<
         console.talk(&format!("Starting Strata on {dir} ..."))?;
         match Box::pin(start(&up, &stop)).await {
             Ok(running) => with(running, args, console, &stop).await,
+            Err(_) if stop.is_cancelled() => Ok(Exit::Interrupted),
             Err(error) if is_taken(&error) => {
                 console.talk("It runs there already; that one is used.")?;
                 let write = client::write(&up.stack).await?;
-                let ended = tour(&write, args, console, &stop).await;
+                let ended = tour(&write, args, true, console, &stop).await;
                 write.stop().await;
                 ended
             }
@@ -47,7 +48,7 @@ async fn with(
     stop: &CancellationToken,
 ) -> anyhow::Result<Exit> {
     let ended = tokio::select! {
-        ended = tour(&running.write, args, console, stop) => ended,
+        ended = tour(&running.write, args, false, console, stop) => ended,
         error = running.failure() => Err(error),
     };
     running.stop().await;
@@ -57,6 +58,8 @@ async fn with(
 async fn tour(
     write: &Write,
     args: &DemoArgs,
+    // Whether the stack goes on after it.
+    goes_on: bool,
     console: &mut Console<'_>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Exit> {
@@ -64,20 +67,21 @@ async fn tour(
     let order = submit::plain_order(WORKFLOW);
     let submitted = write.writer.submit(order).await.map_err(submit::refused)?;
     let job = submitted.job_id;
-    let Some(ended) = watch::follow(write, job, console, stop).await? else {
+    let dir = data_dir_flag(&args.data_dir);
+    let flag = goes_on.then_some(dir.as_str());
+    let Some(ended) = watch::follow(write, job, flag, console, stop).await? else {
         return Ok(Exit::Interrupted);
     };
     watch::say_how(&ended, console)?;
     if let Some(result) = ended.result() {
         console.data(&serde_json::to_string_pretty(result)?)?;
     }
-    let dir = match args.data_dir.as_os_str() == crate::args::DATA_DIR {
+    let up = match goes_on {
         true => String::new(),
-        false => format!(" --data-dir {}", args.data_dir.display()),
+        false => format!("\n  strata up{dir}      # in another terminal"),
     };
     console.talk(&format!(
-        "\nEverything that happened is in the log. Look at it:\n  \
-         strata up{dir}      # in another terminal\n  \
+        "\nEverything that happened is in the log. Look at it:{up}\n  \
          strata job show {job}{dir}\n  \
          strata job events {job}{dir}\n  \
          strata job why {job} prepare_large{dir}"

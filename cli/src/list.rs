@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::args::{Format, ListArgs};
 use crate::exit::{Exit, Stop};
+use crate::job::client;
 use crate::output::{Console, Paint, lines_of};
+use crate::runtime;
 use crate::shipped;
 use crate::source::{self, Source};
 use crate::validate::count;
@@ -35,7 +37,27 @@ pub(crate) fn run(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<
 
 type Listed = Result<Source, (String, String)>;
 
+/// What a stack has registered: the texts as they were then.
+fn registered(args: &ListArgs) -> anyhow::Result<Vec<Listed>> {
+    let found = runtime::block_on(|_| async {
+        let pool = client::read(&args.stack).await?;
+        let found = projections::read::workflows(&pool, None).await;
+        pool.close().await;
+        found.map_err(client::unreadable)
+    })?;
+    let source = |workflow: projections::read::Workflow| {
+        Ok(Source {
+            name: format!("{} v{}", workflow.workflow_id, workflow.version),
+            text: workflow.source.into_bytes(),
+        })
+    };
+    Ok(found.into_iter().map(source).collect())
+}
+
 fn sources(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<Vec<Listed>> {
+    if args.registered {
+        return registered(args);
+    }
     let Some(dir) = &args.dir else {
         let shipped = shipped::WORKFLOWS.iter().map(|(name, text)| {
             Ok(Source {

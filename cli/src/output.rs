@@ -73,7 +73,8 @@ impl Look {
             width: width(columns.as_deref(), terminal),
             colour: tty && !set("NO_COLOR"),
             wrap: tty,
-            live: io::stderr().is_terminal(),
+            live: io::stderr().is_terminal()
+                && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
         }
     }
 
@@ -111,6 +112,35 @@ impl Look {
         }
         table
     }
+}
+
+/// Text from outside in one line: what would steer the terminal is shown, not done.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.trim_end().chars() {
+        match c {
+            '\n' => shown.push_str(" ⏎ "),
+            '\t' => shown.push(' '),
+            c if c.is_control() => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The same with its lines.
+pub(crate) fn lines_shown(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(one_line).collect();
+    lines.join("\n")
+}
+
+/// The beginning of a text that is too long for a table.
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
+    if text.chars().count() <= chars_max {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(chars_max.saturating_sub(1)).collect();
+    format!("{kept}…")
 }
 
 impl<'a> Console<'a> {
@@ -217,6 +247,16 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_shown_and_not_done() {
+        assert_eq!(one_line("a\x1b[2J\x07b\nc\n"), "a\\u{1b}[2J\\u{7}b ⏎ c");
+        assert_eq!(lines_shown("a\n\x1bb"), "a\n\\u{1b}b");
+        assert_eq!(
+            (cut("abcd", 3), cut("abc", 3)),
+            ("ab…".to_owned(), "abc".to_owned())
+        );
     }
 
     #[test]

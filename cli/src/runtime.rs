@@ -7,11 +7,14 @@ use std::future::Future;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use futures_util::FutureExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::Exit;
 
+/// Signals within this time are one.
+const SAME_WISH: Duration = Duration::from_millis(200);
 /// How long tasks that nobody waits for may take when the command has ended.
 const LAST_TASKS: Duration = Duration::from_secs(1);
 
@@ -42,10 +45,16 @@ async fn listen(mut interrupt: Signal, mut terminate: Signal, stop: Cancellation
             _ = terminate.recv() => {}
         }
         if stop.is_cancelled() {
+            // Nobody is left to supervise them.
+            crate::services::end_all();
             std::process::exit(Exit::Interrupted.code().into());
         }
         tracing::info!("stopping; once more to stop at once");
         stop.cancel();
+        // A terminal or `timeout` may send the same wish twice.
+        tokio::time::sleep(SAME_WISH).await;
+        while interrupt.recv().now_or_never().is_some() {}
+        while terminate.recv().now_or_never().is_some() {}
     }
 }
 

@@ -18,6 +18,9 @@ use crate::write::{Writer, fresh_id, meta};
 /// How often a lost race is tried again.
 const TRIES: usize = 5;
 
+/// Longest idempotency key.
+pub const KEY_BYTES_MAX: usize = 256;
+
 /// What somebody asks for.
 #[derive(Debug, Clone)]
 pub struct Order {
@@ -60,6 +63,8 @@ pub enum SubmitError {
     UnknownPlatform(String),
     #[error("refs of platform `{platform}`: {problems}")]
     Refs { platform: String, problems: String },
+    #[error("an idempotency key has 1 to {KEY_BYTES_MAX} bytes, and is not blank")]
+    Key,
     #[error("the asset that these refs name is not one of yours")]
     AssetOfAnother,
     #[error(transparent)]
@@ -119,6 +124,9 @@ impl Writer {
             Some(AssetId::derive(&order.platform_id, &order.refs))
         };
         let request_id = match &order.idempotency_key {
+            Some(key) if key.trim().is_empty() || key.len() > KEY_BYTES_MAX => {
+                return Err(SubmitError::Key);
+            }
             Some(key) => RequestId::from_key(&order.org_id, key),
             None => RequestId::new(fresh_id()),
         };

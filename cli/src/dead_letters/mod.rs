@@ -12,7 +12,7 @@ use sqlx::PgPool;
 use crate::args::Format;
 use crate::exit::{Exit, Stop};
 use crate::job::client;
-use crate::output::{Console, lines_of};
+use crate::output::{Console, lines_of, lines_shown, one_line};
 use crate::roles::stack::Stack;
 use crate::runtime;
 
@@ -34,7 +34,13 @@ async fn list(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<Exit
     let letters = kept::list(&pool, args.before, args.limit).await;
     let letters = letters.map_err(client::unreadable)?;
     if args.output == Format::Json {
-        let all: Vec<_> = letters.iter().map(json_of).collect();
+        // A list is for looking; `show` has the content.
+        let lean = |letter: &DeadLetter| {
+            let mut row = json_of(letter);
+            row.as_object_mut().map(|row| row.remove("payload"));
+            row
+        };
+        let all: Vec<_> = letters.iter().map(lean).collect();
         console.data(&serde_json::to_string_pretty(&all)?)?;
         return Ok(Exit::Ok);
     }
@@ -49,9 +55,9 @@ async fn list(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<Exit
         table.add_row([
             letter.id.to_string(),
             letter.received_at.format("%Y-%m-%d %H:%M:%S").to_string(),
-            letter.subject.clone(),
+            one_line(&letter.subject),
             letter.size_bytes.to_string(),
-            letter.reason.clone(),
+            one_line(&letter.reason),
         ]);
     }
     console.data(&lines_of(&table))?;
@@ -73,10 +79,10 @@ async fn show(args: &LetterArgs, console: &mut Console<'_>) -> anyhow::Result<Ex
                 "id       {}\nreceived {}\nsubject  {}\nreason   {}\nbytes    {}{whole}\n\n{}",
                 letter.id,
                 letter.received_at.format("%Y-%m-%d %H:%M:%S UTC"),
-                letter.subject,
-                letter.reason,
+                one_line(&letter.subject),
+                one_line(&letter.reason),
                 letter.size_bytes,
-                String::from_utf8_lossy(&letter.payload)
+                lines_shown(&String::from_utf8_lossy(&letter.payload))
             ))?;
         }
     }

@@ -14,7 +14,8 @@ pub(super) async fn checks(connection: &mut PgConnection) -> Result<Vec<Check>, 
                 (select count(*) from dagapp.projection_errors),
                 (select count(*) from dagapp.open_jobs where claims >= $1),
                 (select count(*) from dagapp.dead_letters),
-                (select count(*) from dagapp.owners where beat_at > clock_timestamp() - interval '2 minutes'),
+                (select count(*) from dagapp.owners
+                 where beat_at > clock_timestamp() - make_interval(secs => stale_seconds)),
                 (select count(*) from dagapp.open_jobs),
                 (select string_agg(job_id, ', ') from
                      (select job_id from dagapp.open_jobs where claims >= $1 order by job_id limit 3) q)
@@ -55,7 +56,7 @@ pub(super) async fn checks(connection: &mut PgConnection) -> Result<Vec<Check>, 
 }
 
 fn orchestrators(owners: i64, open: i64) -> Check {
-    let detail = format!("{owners} alive, {open} jobs open");
+    let detail = format!("{owners} with a lease, {open} jobs open");
     if owners == 0 && open > 0 {
         return Check::warn("orchestrators", detail, "strata up, or strata orchestrator");
     }
@@ -63,7 +64,8 @@ fn orchestrators(owners: i64, open: i64) -> Check {
 }
 
 fn read_models(head: i64, shown: i64, is_led: bool) -> Check {
-    let detail = format!("at position {shown} of {head}");
+    let led = if is_led { "led" } else { "led by nobody" };
+    let detail = format!("at position {shown} of {head}, {led}");
     if shown < head && !is_led {
         return Check::warn("read models", detail, "strata up, or strata projector");
     }

@@ -51,15 +51,17 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console<'_>) -> anyhow::Resul
     let noted = match Context::read(&args.data_dir) {
         Ok(noted) => noted,
         Err(error) => {
-            checks.push(Check::fail("context", error.to_string(), "strata up"));
+            let remedy = "run it as the user who started Strata, or give the addresses";
+            checks.push(Check::fail("context", error.to_string(), remedy));
             None
         }
     };
+    let is_unknown = checks.iter().any(|check| check.name == "context");
     let noted = noted
         .map(|noted| (noted.database_url, noted.nats_url))
         .unzip();
     let (database, nats) = (database.or(noted.0), nats.or(noted.1));
-    if database.is_none() && nats.is_none() {
+    if database.is_none() && nats.is_none() && !is_unknown {
         let detail = format!("nothing runs on {}", args.data_dir.display());
         checks.push(Check::ok("stack", detail));
     }

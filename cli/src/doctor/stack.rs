@@ -77,7 +77,8 @@ async fn migrations(connection: &mut PgConnection) -> Result<(Check, bool), sqlx
         .await?
         .try_get(0)?;
     if !there {
-        return Ok((Check::ok("migrations", "none yet"), false));
+        let none = Check::fail("migrations", "the schema is not there", "strata migrate");
+        return Ok((none, false));
     }
     let row = sqlx::query(
         "select max(version) filter (where success), count(*) filter (where not success) \

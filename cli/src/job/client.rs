@@ -11,6 +11,7 @@ use crate::exit::Stop;
 use crate::logging;
 use crate::roles::args::StackArgs;
 use crate::roles::budget::Budget;
+use crate::roles::migrate;
 use crate::roles::stack::{Stack, Write};
 
 /// Whose work it is when a person at this machine asks for it.
@@ -31,20 +32,26 @@ pub(super) enum Found {
 pub(crate) async fn write(args: &StackArgs) -> anyhow::Result<Write> {
     logging::init_quiet(&args.log);
     let stack = Stack::find(args)?;
-    let bus = stack.bus_if_any("cli").await;
+    // Asked once and at once: a pool would try again for ten seconds.
+    migrate::require(&stack).await?;
+    let bus = stack.bus_if_any("cli").await?;
     stack.write(&Budget::CLIENT, bus).await
 }
 
 /// The log and the read models, for a look.
 pub(super) async fn look(args: &StackArgs) -> anyhow::Result<Write> {
     logging::init_quiet(&args.log);
-    Stack::find(args)?.write(&Budget::CLIENT, None).await
+    let stack = Stack::find(args)?;
+    migrate::require(&stack).await?;
+    stack.write(&Budget::CLIENT, None).await
 }
 
 /// The read models alone.
 pub(crate) async fn read(args: &StackArgs) -> anyhow::Result<PgPool> {
     logging::init_quiet(&args.log);
-    Stack::find(args)?.pool(Budget::CLIENT.readers).await
+    let stack = Stack::find(args)?;
+    migrate::require(&stack).await?;
+    stack.pool(Budget::CLIENT.readers).await
 }
 
 /// A job, wherever it is on its way into the read models.

@@ -6,7 +6,7 @@ use domain::id::JobId;
 use serde_json::{Value, json};
 
 use super::args::{CancelArgs, JobArgs, PauseArgs};
-use super::client::{self, ACTOR};
+use super::client::{self, ACTOR, Found};
 use super::submit;
 use crate::args::Format;
 use crate::exit::{Exit, Stop};
@@ -57,8 +57,26 @@ pub(super) async fn resume(args: &JobArgs, console: &mut Console<'_>) -> anyhow:
 pub(super) async fn retry(args: &JobArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
     let write = client::write(&args.stack).await?;
     let done = write.writer.retry(args.job, ACTOR).await;
+    let before = match &done {
+        Ok(again) if again.repeated => client::find(&write, again.job_id).await.map(Some),
+        _ => Ok(None),
+    };
     write.stop().await;
     let submitted = done.map_err(|error| not_retried(error, args.job))?;
+    if let Some(Found::Job(retried)) = before?
+        && retried.completed_at.is_some()
+    {
+        let (job, again) = (args.job, &retried.job_id);
+        let message = format!(
+            "{job} was retried before, as {again}, which is {}",
+            retried.status
+        );
+        let next = match retried.status.as_str() {
+            "COMPLETED" => format!("strata job result {again}"),
+            _ => format!("strata job retry {again}"),
+        };
+        return Err(Stop::conflict(message, next));
+    }
     submit::print(&submitted, args.output, console)?;
     Ok(Exit::Ok)
 }

@@ -48,7 +48,17 @@ pub(super) async fn run(args: &ListArgs, console: &mut Console<'_>) -> anyhow::R
         console.data(&lines_of(&table))?;
     }
     if let Some(next) = &page.next {
-        console.talk(&format!("more: strata job list --cursor {next}"))?;
+        let mut more = format!(
+            "more: strata job list --cursor {next} --limit {}",
+            args.limit
+        );
+        if let Some(status) = &args.status {
+            more.push_str(&format!(" --status {status}"));
+        }
+        if let Some(workflow) = &args.workflow {
+            more.push_str(&format!(" --workflow {workflow}"));
+        }
+        console.talk(&format!("{more}{}", args.stack.flag()))?;
     }
     Ok(Exit::Ok)
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::snapshot::{Row, Snapshot};
-use crate::output::{Look, Paint};
+use crate::output::{Look, Paint, cut};
 
 /// Cells of a bar.
 const CELLS: usize = 20;
@@ -73,14 +73,23 @@ impl Bars {
     fn text(&self, row: &Row, width: usize) -> String {
         let name: String = row.node.node_id.chars().take(width).collect();
         let (done, all) = row.progress();
+        // On a narrow terminal the words need the room more than the bar.
+        let cells = if self.look.width < width + CELLS + 50 {
+            CELLS / 4
+        } else {
+            CELLS
+        };
         let filled = match row.node.status.as_str() {
             "SKIPPED" => 0,
-            "RUNNING" if row.children.is_none() => CELLS / 2,
-            _ => usize::try_from(done.saturating_mul(20) / all.max(1)).unwrap_or(0),
+            "RUNNING" if row.children.is_none() => cells / 2,
+            _ => {
+                let cells = u64::try_from(cells).unwrap_or(0);
+                usize::try_from(done.saturating_mul(cells) / all.max(1)).unwrap_or(0)
+            }
         };
-        let filled = filled.min(CELLS);
-        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(CELLS - filled));
-        let status = format!("{:<10}", row.node.status);
+        let filled = filled.min(cells);
+        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(cells - filled));
+        let status = format!("{:<10}", row.status());
         let paint = match row.node.status.as_str() {
             "COMPLETED" => Paint::Good,
             "FAILED" => Paint::Bad,
@@ -88,8 +97,8 @@ impl Bars {
             _ => Paint::Warn,
         };
         // A line that wraps would be counted as one and drawn over its neighbours.
-        let room = self.look.width.saturating_sub(width + CELLS + 18);
-        let note: String = row.note().chars().take(room).collect();
+        let room = self.look.width.saturating_sub(width + cells + 18);
+        let note = cut(&row.note(), room);
         format!(
             "  {name:<width$}  {bar}  {}  {note}",
             self.look.paint(paint, &status)

@@ -8,7 +8,7 @@ use super::args::LogsArgs;
 use super::client;
 use crate::args::Format;
 use crate::exit::{Exit, Stop};
-use crate::output::{Console, Paint};
+use crate::output::{Console, Paint, one_line};
 use crate::roles::stack::Stack;
 
 pub(super) async fn run(args: &LogsArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
@@ -18,6 +18,10 @@ pub(super) async fn run(args: &LogsArgs, console: &mut Console<'_>) -> anyhow::R
     let job = args.of.job.to_string();
     let node = args.node.as_deref();
     let attempts = read::attempts(&write.pool, &job, node, read::PAGE_MAX).await;
+    let known = match node {
+        Some(node) => read::has_node(&write.pool, &job, node).await,
+        None => Ok(true),
+    };
     write.stop().await;
     found?;
     let attempts = attempts.map_err(client::unreadable)?;
@@ -39,6 +43,12 @@ pub(super) async fn run(args: &LogsArgs, console: &mut Console<'_>) -> anyhow::R
     if args.of.output == Format::Json {
         console.data(&serde_json::to_string_pretty(&all)?)?;
     } else if count == 0 {
+        if let Some(node) = &args.node
+            && !known.map_err(client::unreadable)?
+        {
+            let message = format!("{job} has no node `{node}`");
+            return Err(Stop::not_found(message, format!("strata job show {job}")));
+        }
         console.talk("there is no such attempt yet")?;
     }
     if cut {
@@ -78,12 +88,12 @@ fn print(attempt: &TaskResult, lines: &[Value], console: &mut Console<'_>) -> an
             "  {} {:<5} {}",
             field("time"),
             field("level"),
-            field("message")
+            one_line(field("message"))
         );
         console.data(&text)?;
     }
     if let Some(message) = &attempt.error_message {
-        console.data(&format!("  failed: {message}"))?;
+        console.data(&format!("  failed: {}", one_line(message)))?;
     } else if lines.is_empty() {
         console.data("  (nothing was logged)")?;
     }

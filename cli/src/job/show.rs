@@ -8,7 +8,10 @@ use super::snapshot::{self, Row, Snapshot};
 use super::{client, list};
 use crate::args::Format;
 use crate::exit::Exit;
-use crate::output::{Console, Look, lines_of};
+use crate::output::{Console, Look, cut, lines_of, one_line};
+
+/// Longest inputs and results that are shown in full.
+const SHOWN_CHARS: usize = 400;
 
 pub(super) async fn run(args: &JobArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
     let write = client::look(&args.stack).await?;
@@ -40,7 +43,7 @@ fn text(shown: &Snapshot, look: Look) -> anyhow::Result<String> {
         format!("job      {}", job.job_id),
         format!("workflow {} v{}", job.workflow_id, job.workflow_version),
         format!("status   {}", list::status_of(job)),
-        format!("inputs   {}", serde_json::to_string(&job.input_params)?),
+        format!("inputs   {}", short(&job.input_params)?),
         format!("counts   {}", counts(shown)),
     ];
     match (&job.owner_id, &shown.open) {
@@ -55,7 +58,7 @@ fn text(shown: &Snapshot, look: Look) -> anyhow::Result<String> {
         lines.push(format!("failure  {}", failure_text(failure)));
     }
     if let Some(result) = &job.result {
-        lines.push(format!("result   {}", serde_json::to_string(result)?));
+        lines.push(format!("result   {}", short(result)?));
     }
     let mut text = lines.join("\n");
     if shown.is_quarantined() {
@@ -64,6 +67,11 @@ fn text(shown: &Snapshot, look: Look) -> anyhow::Result<String> {
     text.push_str("\n\n");
     text.push_str(&nodes(&shown.rows, look));
     Ok(text)
+}
+
+/// JSON for people: `--output json` has the whole.
+fn short(value: &Value) -> anyhow::Result<String> {
+    Ok(cut(&serde_json::to_string(value)?, SHOWN_CHARS))
 }
 
 fn quarantine(claims: u32) -> String {
@@ -96,7 +104,7 @@ pub(super) fn failure_text(failure: &Value) -> String {
     let inner = failure.get("failure").unwrap_or(failure);
     let message = inner.get("message").and_then(Value::as_str);
     let message = message.or_else(|| field("reason"));
-    let message = message.map_or_else(|| failure.to_string(), str::to_owned);
+    let message = message.map_or_else(|| failure.to_string(), one_line);
     match field("node").or_else(|| field("node_id")) {
         Some(node) => format!("{message} (node {node})"),
         None => message,
@@ -107,13 +115,18 @@ fn nodes(rows: &[Row], look: Look) -> String {
     let mut table = look.table(&["NODE", "KIND", "STATUS", "ATTEMPTS", "NOTE"]);
     for row in rows {
         let attempts = match row.node.attempt {
-            n if n > 0 && row.node.handler.is_some() && row.children.is_none() => n.to_string(),
+            n if row.node.ready_at.is_some()
+                && row.node.handler.is_some()
+                && row.children.is_none() =>
+            {
+                n.to_string()
+            }
             _ => String::new(),
         };
         table.add_row([
             Cell::new(&row.node.node_id),
             Cell::new(&row.node.kind),
-            status(&row.node.status),
+            status(row.status()),
             Cell::new(attempts),
             Cell::new(row.note()),
         ]);

@@ -6,6 +6,7 @@ use projections::read::{self, ChildCounts, Job, Node};
 use serde_json::{Value, json};
 
 use super::client::{self, Found};
+use crate::output::one_line;
 use crate::roles::stack::Write;
 
 /// Everything about one job.
@@ -20,6 +21,8 @@ pub(super) struct Snapshot {
 pub(super) struct Row {
     pub(super) node: Node,
     pub(super) children: Option<ChildCounts>,
+    /// The job goes on.
+    is_open: bool,
 }
 
 impl Snapshot {
@@ -30,6 +33,7 @@ impl Snapshot {
         let mut cursor = None;
         let counted = read::fan_outs(pool, &job.job_id).await;
         let mut counted = counted.map_err(client::unreadable)?;
+        let is_open = job.completed_at.is_none();
         loop {
             let most = read::PAGE_MAX;
             let page = read::nodes(pool, &job.job_id, false, most, cursor.as_deref()).await;
@@ -37,6 +41,7 @@ impl Snapshot {
             rows.extend(page.items.into_iter().map(|node| Row {
                 children: counted.remove(&node.node_id),
                 node,
+                is_open,
             }));
             cursor = page.next;
             if cursor.is_none() {
@@ -92,6 +97,14 @@ pub(super) async fn take(write: &Write, id: JobId) -> anyhow::Result<Result<Snap
 }
 
 impl Row {
+    /// The status in a word. A failure that ends nothing waits for the next attempt.
+    pub(super) fn status(&self) -> &str {
+        match self.node.status.as_str() {
+            "FAILED" if self.is_open => "RETRYING",
+            status => status,
+        }
+    }
+
     /// Done and all of a fan-out's children, or of the one node.
     pub(super) fn progress(&self) -> (u64, u64) {
         let count = |children: &ChildCounts, words: &[&str]| -> i64 {
@@ -103,7 +116,7 @@ impl Row {
         };
         match &self.children {
             Some(children) => {
-                let done = count(children, &["COMPLETED", "SKIPPED"]);
+                let done = count(children, &["COMPLETED"]);
                 let all = count(children, &[]);
                 (unsigned(done), unsigned(all))
             }
@@ -121,20 +134,21 @@ impl Row {
         let node = &self.node;
         if let Some(children) = &self.children {
             let (done, all) = self.progress();
-            let failed = children.get("FAILED").copied().unwrap_or(0);
-            let failed = match failed {
-                0 => String::new(),
-                n => format!(", {n} failed"),
+            let count = |status: &str, word: &str| match children.get(status) {
+                None | Some(0) => String::new(),
+                Some(n) => format!(", {n} {word}"),
             };
-            return format!("{done} of {all} children{failed}");
+            let failed = if self.is_open { "retrying" } else { "failed" };
+            let (failed, skipped) = (count("FAILED", failed), count("SKIPPED", "skipped"));
+            return format!("{done} of {all} children{failed}{skipped}");
         }
         if let Some(by) = &node.skipped_by {
             let reason = node.skip_reason.as_deref().unwrap_or("skipped");
             return format!("{} at {by}", reason.replace('_', " "));
         }
-        let reason = node.error_message.as_deref().unwrap_or_default();
+        let reason = one_line(node.error_message.as_deref().unwrap_or_default());
         match (node.status.as_str(), node.retry_count) {
-            ("FAILED", _) => format!("attempt {}: {reason}", node.attempt),
+            ("FAILED", _) => format!("attempt {} failed: {reason}", node.attempt),
             ("COMPLETED", 0) => String::new(),
             ("COMPLETED", 1) => "after 1 retry".to_owned(),
             ("COMPLETED", n) => format!("after {n} retries"),

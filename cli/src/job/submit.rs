@@ -1,5 +1,7 @@
 //! `strata job submit`.
 
+use std::collections::BTreeSet;
+
 use commands::submit::{Order, SubmitError, Submitted};
 use commands::write::Writer;
 use domain::priority::Priority;
@@ -35,14 +37,22 @@ async fn submit(
     let order = order(args, &write.writer).await?;
     let submitted = write.writer.submit(order).await.map_err(refused)?;
     print(&submitted, args.output, console)?;
+    if let Some(bus) = &write.writer.bus
+        && bus.client.connection_state() != bus::async_nats::connection::State::Connected
+    {
+        console.talk(
+            "NATS does not answer; the request is in the log, and is found when it is back",
+        )?;
+    }
     if !args.watch {
         return Ok(Exit::Ok);
     }
-    client::caught_up(&write.pool, submitted.pos).await?;
-    let Some(ended) = watch::follow(write, submitted.job_id, console, stop).await? else {
+    let flag = args.stack.flag();
+    let followed = watch::follow(write, submitted.job_id, Some(&flag), console, stop);
+    let Some(ended) = followed.await? else {
         return Ok(Exit::Interrupted);
     };
-    watch::say_end(&ended, console)?;
+    watch::say_end(&ended, &flag, console)?;
     Ok(watch::exit_of(&ended))
 }
 
@@ -83,11 +93,16 @@ async fn order(args: &SubmitArgs, writer: &Writer) -> anyhow::Result<Order> {
         .find(&args.workflow, args.workflow_version)
         .await;
     let definition = definition.map_err(|error| refused(SubmitError::Workflow(error)))?;
+    let mut seen = BTreeSet::new();
     for text in &args.inputs {
         let (name, value) = text.split_once('=').ok_or_else(|| {
             let message = format!("--input {text}: write NAME=VALUE");
             Stop::usage(message, "strata job submit --help")
         })?;
+        if !seen.insert(name) {
+            let message = format!("--input {name} is given twice");
+            return Err(Stop::usage(message, "strata job submit --help"));
+        }
         let kind = definition.workflow.inputs.get(name).map(|input| input.kind);
         given.insert(name.to_owned(), source::value_of(value, kind));
     }
@@ -128,10 +143,10 @@ pub(crate) fn refused(error: SubmitError) -> anyhow::Error {
         SubmitError::Workflow(commands::definitions::NoDefinition::Log(_))
         | SubmitError::Log(_)
         | SubmitError::Append(_) => Stop::unreachable(message, "strata doctor"),
-        SubmitError::Workflow(_) => Stop::not_found(message, "strata workflow list"),
+        SubmitError::Workflow(_) => Stop::not_found(message, "strata workflow list --registered"),
         SubmitError::Rejected(domain::request::Rejection::Conflict { .. })
         | SubmitError::Contended => Stop::conflict(message, ""),
-        SubmitError::Inputs(_) => Stop::usage(message, "strata workflow list"),
+        SubmitError::Inputs(_) => Stop::usage(message, ""),
         _ => Stop::usage(message, "strata job submit --help"),
     }
 }

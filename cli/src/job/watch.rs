@@ -28,7 +28,8 @@ pub(super) async fn run(
     stop: &CancellationToken,
 ) -> anyhow::Result<Exit> {
     let write = client::look(&args.stack).await?;
-    let ended = follow(&write, args.job, console, stop).await;
+    let flag = args.stack.flag();
+    let ended = follow(&write, args.job, Some(&flag), console, stop).await;
     write.stop().await;
     let Some(ended) = ended? else {
         return Ok(Exit::Interrupted);
@@ -36,7 +37,7 @@ pub(super) async fn run(
     if args.output == Format::Json {
         console.data(&serde_json::to_string_pretty(&ended.json())?)?;
     }
-    say_end(&ended, console)?;
+    say_end(&ended, &flag, console)?;
     Ok(exit_of(&ended))
 }
 
@@ -66,6 +67,8 @@ impl Ended {
 pub(crate) async fn follow(
     write: &Write,
     job: JobId,
+    // How the same stack is named, if it goes on without us.
+    flag: Option<&str>,
     console: &mut Console<'_>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Option<Ended>> {
@@ -100,7 +103,10 @@ pub(crate) async fn follow(
         tokio::select! {
             () = stop.cancelled() => {
                 shown.end();
-                console.talk(&format!("the job goes on: strata job watch {job}"))?;
+                console.talk(&match flag {
+                    Some(flag) => format!("the job goes on: strata job watch {job}{flag}"),
+                    None => "stopping; the job goes on when Strata runs again".to_owned(),
+                })?;
                 return Ok(None);
             }
             () = tokio::time::sleep(pause) => {}
@@ -136,10 +142,10 @@ pub(crate) fn say_how(ended: &Ended, console: &mut Console<'_>) -> anyhow::Resul
 }
 
 /// Says how it ended, and what to do next.
-pub(super) fn say_end(ended: &Ended, console: &mut Console<'_>) -> anyhow::Result<()> {
+pub(super) fn say_end(ended: &Ended, flag: &str, console: &mut Console<'_>) -> anyhow::Result<()> {
     let next = say_how(ended, console)?;
     let job = &ended.0.job.job_id;
-    Ok(console.talk(&format!("next: strata job {next} {job}"))?)
+    Ok(console.talk(&format!("next: strata job {next} {job}{flag}"))?)
 }
 
 enum Shown {
@@ -193,7 +199,7 @@ impl Lines {
         let width = names.max().unwrap_or(0);
         for row in now.rows.iter().filter(|row| row.node.status != "PENDING") {
             let name = &row.node.node_id;
-            let text = format!("  {name:<width$}  {:<10}  {}", row.node.status, row.note());
+            let text = format!("  {name:<width$}  {:<10}  {}", row.status(), row.note());
             self.say(name, text.trim_end().to_owned(), console)?;
         }
         if job.paused && job.completed_at.is_none() {

@@ -8,7 +8,7 @@ use super::args::WhyArgs;
 use super::client::{self, Found};
 use crate::args::Format;
 use crate::exit::{Exit, Stop};
-use crate::output::Console;
+use crate::output::{Console, one_line};
 
 pub(super) async fn run(args: &WhyArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
     let write = client::look(&args.of.stack).await?;
@@ -34,7 +34,7 @@ pub(super) async fn run(args: &WhyArgs, console: &mut Console<'_>) -> anyhow::Re
     })?;
     match args.of.output {
         Format::Json => console.data(&serde_json::to_string_pretty(&why)?)?,
-        Format::Table => console.data(&format!("{node}: {}", sentence(&why)))?,
+        Format::Table => console.data(&format!("{node}: {}", one_line(&sentence(&why))))?,
     }
     Ok(Exit::Ok)
 }
@@ -76,7 +76,9 @@ fn sentence(why: &Why) -> String {
             due.format("%H:%M:%S%.3f UTC")
         ),
         Why::WaitsForWorker { queue, .. } => {
-            format!("it is in queue {queue}, and no worker has taken it")
+            format!(
+                "it is in queue {queue}, and no worker has taken it; does one serve that queue?"
+            )
         }
         Why::Running { attempt, .. } => format!("a worker is at it, attempt {attempt}"),
         Why::WaitsForChildren { completed, total } => {

@@ -1,6 +1,6 @@
 //! What may be typed for the roles.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -28,6 +28,26 @@ pub(crate) struct StackArgs {
     pub(crate) ack_wait: Duration,
     #[command(flatten)]
     pub(crate) log: LogArgs,
+}
+
+impl StackArgs {
+    /// What a suggested command needs to mean the same stack; begins with a space.
+    pub(crate) fn flag(&self) -> String {
+        data_dir_flag(&self.data_dir)
+    }
+}
+
+/// `--data-dir`, unless it is the usual one, quoted for a shell.
+pub(crate) fn data_dir_flag(dir: &Path) -> String {
+    if dir.as_os_str() == DATA_DIR {
+        return String::new();
+    }
+    let text = dir.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    if text.chars().all(plain) {
+        return format!(" --data-dir {text}");
+    }
+    format!(" --data-dir '{}'", text.replace('\'', "'\\''"))
 }
 
 /// Where large outputs, artifacts and logs are kept.
@@ -176,6 +196,14 @@ fn profile(text: &str) -> Result<Profile, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_suggested_command_names_the_stack_as_a_shell_reads_it() {
+        let flag = |dir: &str| data_dir_flag(Path::new(dir));
+        assert_eq!(flag(".strata"), "");
+        assert_eq!(flag("/tmp/x"), " --data-dir /tmp/x");
+        assert_eq!(flag("my d'ir"), " --data-dir 'my d'\\''ir'");
+    }
 
     #[test]
     fn times_are_read_with_their_unit() {

@@ -30,7 +30,7 @@ pub(super) async fn up_to_date(stack: &Stack) -> anyhow::Result<Migrated> {
 }
 
 /// Refuses to run on a schema of another build.
-pub(super) async fn require(stack: &Stack) -> anyhow::Result<()> {
+pub(crate) async fn require(stack: &Stack) -> anyhow::Result<()> {
     let connect = stack.database(1)?;
     match migrate::is_current(&connect.options).await {
         Ok(true) => Ok(()),

@@ -5,7 +5,7 @@
 
 pub(crate) mod args;
 pub(crate) mod budget;
-mod migrate;
+pub(crate) mod migrate;
 mod orchestrator;
 mod projector;
 mod register;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bus::Bus;
 use commands::orchestrator::{self, Dispatch, Handle, Notice, Options};
+use domain::id::OwnerId;
 use domain::job::Policy;
 use domain::message::{Sending, TaskMessage};
 use projections::dispatch::{self, Publisher};
@@ -54,6 +55,7 @@ pub(super) struct Orchestrating {
     handle: Handle,
     publisher: JoinHandle<()>,
     stop_publisher: CancellationToken,
+    pub(super) owner: OwnerId,
 }
 
 /// Returns when a task has ended that never should.
@@ -65,6 +67,11 @@ pub(super) async fn ended<T>(task: &JoinHandle<T>) {
 }
 
 impl Orchestrating {
+    /// Takes no more jobs; reports of those that are here are still heard.
+    pub(super) fn stop_taking(&self) {
+        self.handle.stop_taking();
+    }
+
     /// Hands everything over.
     pub(super) async fn stop(self) {
         self.handle.stop().await;
@@ -116,6 +123,7 @@ pub(super) async fn start(own: &Own, write: &Write, bus: Bus) -> anyhow::Result<
         handle,
         publisher: publishing,
         stop_publisher,
+        owner,
     })
 }
 

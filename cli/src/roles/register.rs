@@ -19,6 +19,10 @@ pub(super) async fn all(writer: &Writer, dir: Option<&Path>) -> anyhow::Result<(
             }
         }
         Some(dir) => {
+            if !dir.is_dir() {
+                let message = format!("--workflows: {} is not a folder", dir.display());
+                return Err(Stop::usage(message, "strata workflow validate FILE"));
+            }
             for file in source::files_of(dir)? {
                 let name = file.display().to_string();
                 match std::fs::read(&file) {

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::args::{StackArgs, StoreArgs};
 use super::budget::Budget;
 use crate::exit::Stop;
-use crate::services::Context;
+use crate::services::{Context, NATS_URL};
 
 /// How long the last appends of a process may take.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -89,11 +89,15 @@ impl Stack {
     }
 
     /// A connection to NATS as soon as there is one; for commands that can do without.
-    pub(crate) async fn bus_if_any(&self, role: &str) -> Option<Bus> {
+    pub(crate) async fn bus_if_any(&self, role: &str) -> anyhow::Result<Option<Bus>> {
         let name = format!("strata {role}");
         let subjects = self.subjects.clone();
         let connected = Bus::connect_lazily(&self.context.nats_url, subjects, &name).await;
-        connected.ok()
+        match connected {
+            Ok(bus) => Ok(Some(bus)),
+            // Only an address that can never be right is refused here.
+            Err(error) => Err(Stop::usage(format!("{NATS_URL}: {error}"), "strata doctor")),
+        }
     }
 
     /// A pool for reading.

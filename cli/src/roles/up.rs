@@ -1,7 +1,9 @@
 //! `strata up`: services, schema, and all roles in one process.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use domain::id::OwnerId;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +14,7 @@ use super::stack::{Stack, Write};
 use super::{migrate, projector, worker};
 use crate::exit::{Exit, Stop};
 use crate::output::Console;
-use crate::services::{Options, Services};
+use crate::services::{Options, Services, files};
 use crate::{logging, runtime};
 
 /// How long the projector may take to end its transaction.
@@ -46,6 +48,7 @@ pub(crate) struct Running {
     stop_projector: CancellationToken,
     working: JoinHandle<anyhow::Result<()>>,
     stop_worker: CancellationToken,
+    owner_file: PathBuf,
 }
 
 /// Starts it all; after an error nothing runs.
@@ -63,12 +66,30 @@ pub(crate) async fn start(args: &UpArgs, stop: &CancellationToken) -> anyhow::Re
                 stop_projector,
                 working: roles.working,
                 stop_worker,
+                owner_file: owner_file(args),
             })
         }
         Err(error) => {
             services.stop().await;
             Err(error)
         }
+    }
+}
+
+/// Which owner this data directory has.
+fn owner_file(args: &UpArgs) -> PathBuf {
+    args.stack.data_dir.join("owner")
+}
+
+/// We hold the lock of the data directory, so whoever had it before is dead: its jobs are free now, and
+/// not when its lease runs out.
+async fn bury_last(file: &Path, write: &Write) {
+    let last = std::fs::read_to_string(file).ok();
+    let Some(last) = last.and_then(|text| text.trim().parse().ok()) else {
+        return;
+    };
+    if let Err(error) = write.writer.log.leave(OwnerId(last)).await {
+        tracing::warn!(%error, "jobs of the last start go on when its lease runs out");
     }
 }
 
@@ -90,7 +111,10 @@ async fn start_roles(
     let budget = Budget::UP;
     let write = stack.write(&budget, Some(bus.clone())).await?;
     budget.announce(&write.pool).await;
+    bury_last(&owner_file(args), &write).await;
     let orchestrating = orchestrator::start(&args.own, &write, bus.clone()).await?;
+    let owner = orchestrating.owner.to_string();
+    files::write(&owner_file(args), owner.as_bytes(), files::SECRET)?;
     let stops = [CancellationToken::new(), CancellationToken::new()];
     let [stop_projector, stop_worker] = stops.clone();
     let projecting = projector::work(write.pool.clone(), bus.clone(), stop_projector);
@@ -124,6 +148,7 @@ impl Running {
 
     /// Stops the roles in the order in which they lean on each other, and then the services.
     pub(crate) async fn stop(self) {
+        self.orchestrating.stop_taking();
         self.stop_worker.cancel();
         match self.working.await {
             Ok(Ok(())) => {}
@@ -131,6 +156,7 @@ impl Running {
             Err(error) => tracing::error!(%error, "the worker panicked"),
         }
         self.orchestrating.stop().await;
+        files::remove(&self.owner_file);
         self.stop_projector.cancel();
         let _ = tokio::time::timeout(PROJECTOR_END, self.projecting).await;
         self.write.stop().await;

@@ -41,12 +41,18 @@ impl Folder {
                 DirBuilder::new().recursive(true).mode(0o755).create(path)?;
                 fs::set_permissions(path, Permissions::from_mode(mode))?;
             }
-            fs::create_dir_all(path.join("logs"))?;
+            for name in ["logs", "store", "scratch", "nats"] {
+                // Outputs and logs of tasks are nobody else's business.
+                let folder = path.join(name);
+                if !folder.exists() {
+                    DirBuilder::new().mode(0o700).create(folder)?;
+                }
+            }
             fs::canonicalize(path)
         };
         let path = make()
             .with_context(|| format!("cannot use the data directory {}", path.display()))
-            .map_err(|error| Stop::failed(format!("{error:#}"), "strata doctor"))?;
+            .map_err(|error| Stop::usage(format!("{error:#}"), "give another --data-dir"))?;
         Ok(Self { path })
     }
 

@@ -6,7 +6,7 @@
 //! is found again by the next start if this process is killed.
 
 mod context;
-mod files;
+pub(crate) mod files;
 pub mod find;
 mod folder;
 mod nats;
@@ -31,6 +31,7 @@ use folder::{Folder, Lock};
 use nats::Nats;
 use postgres::Postgres;
 use probe::Silence;
+pub(crate) use process::end_all;
 use process::{Ending, Spec, Started};
 pub use redact::redact;
 pub use shared::{shared, stop_shared};

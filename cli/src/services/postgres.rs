@@ -205,7 +205,8 @@ impl Home {
         if let Some(user) = &self.user {
             command.uid(user.uid).gid(user.gid);
         }
-        command.env("LC_ALL", "C");
+        // Ctrl-C is for us: a second's work is done, and then nothing more is begun.
+        command.env("LC_ALL", "C").process_group(0);
         let output = command.output().context("cannot run initdb")?;
         if !output.status.success() {
             return Err(initdb_failed(&output));

@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -58,6 +59,17 @@ pub(crate) struct Ending {
     pub(crate) firm: Signal,
     /// A note of a folder outside the data directory, which goes with the process.
     pub(crate) outside: Option<PathBuf>,
+}
+
+/// What this process has started, and how each is asked to end.
+static STARTED: Mutex<Vec<(Identity, Signal)>> = Mutex::new(Vec::new());
+
+/// Asks everything that was started to end, and waits for nothing: for a process that ends at once.
+pub(crate) fn end_all() {
+    let started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    for (identity, gentle) in started.iter() {
+        identity.signal(*gentle);
+    }
 }
 
 /// A process that was started, and from where on its log is about it.
@@ -142,6 +154,10 @@ impl Spec {
         let identity = Identity::of(pid).unwrap_or(Identity { pid, started: 0 });
         let note = format!("{} {}\n", identity.pid, identity.started);
         files::write(&self.ending.pid_file, note.as_bytes(), 0o644)?;
+        let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+        started.retain(|(earlier, _)| earlier.is_alive());
+        started.push((identity, self.ending.gentle.0));
+        drop(started);
         Ok(Started {
             child,
             identity,

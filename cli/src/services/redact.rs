@@ -5,6 +5,11 @@ const HIDDEN: &str = "***";
 /// The address without its password or token. Hides too much rather than too little.
 #[must_use]
 pub fn redact(url: &str) -> String {
+    // What is no address may be one in another notation, password and all.
+    let is_other = !url.contains("://") && url.contains('=');
+    if is_other || url.contains(char::is_whitespace) {
+        return "(not an address)".to_owned();
+    }
     let (scheme, rest) = match url.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
         None => (String::new(), url),
@@ -67,6 +72,9 @@ mod tests {
             ("nats://u:p@h1,nats://u:p@h2", "nats://u:***@h2"),
             ("u:secret@h", "u:***@h"),
             ("nats://h:4222", "nats://h:4222"),
+            ("host=h user=u password=secret", "(not an address)"),
+            ("password=secret", "(not an address)"),
+            ("garbage secret", "(not an address)"),
         ];
         for (url, shown) in cases {
             assert_eq!(redact(url), shown);

@@ -52,10 +52,17 @@ async fn services_start_come_back_after_a_kill_and_leave_nothing_behind() {
     eventually(async || publish(&nats).await.is_ok()).await;
 
     let dir = stack.dir.display().to_string();
-    let doctor = tokio::task::spawn_blocking(move || {
-        strata(&["doctor", "--data-dir", &dir, "--output", "json"])
+    let looks = tokio::task::spawn_blocking(move || {
+        let doctor = || strata(&["doctor", "--data-dir", &dir, "--output", "json"]);
+        let empty = doctor();
+        let migrated = strata(&["migrate", "--data-dir", &dir]);
+        (empty, migrated, doctor())
     });
-    let doctor = doctor.await.unwrap();
+    let (empty, migrated, doctor) = looks.await.unwrap();
+    // Without its tables nothing works.
+    assert_eq!(empty.exit, Exit::Unreachable, "{}", empty.out);
+    assert!(empty.out.contains("strata migrate"), "{}", empty.out);
+    assert_eq!(migrated.exit, Exit::Ok, "{}", migrated.err);
     assert_eq!(doctor.exit, Exit::Ok, "{}", doctor.out);
     assert_eq!(doctor.json()["database_url"], database.as_str());
     assert_eq!(doctor.json()["nats_url"], nats.as_str());

@@ -44,12 +44,12 @@ pub trait OpenJobs {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>>;
 
-    /// Jobs whose owner has not renewed its lease for `stale`, in an order of the caller's own; but for
-    /// those in quarantine.
+    /// Jobs whose owner has left, or has not renewed its lease for `stale` (with nothing: only the
+    /// former), in an order of the caller's own; but for those in quarantine.
     fn orphans(
         &self,
         caller: OwnerId,
-        stale: Duration,
+        stale: Option<Duration>,
         claims_max: u32,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>>;

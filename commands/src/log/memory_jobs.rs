@@ -41,12 +41,18 @@ impl OpenJobs for MemoryLog {
     fn orphans(
         &self,
         caller: OwnerId,
-        stale: Duration,
+        stale: Option<Duration>,
         claims_max: u32,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>> {
-        let (inner, until) = (self.lock(), (self.clock)() - delta(stale));
-        let alive = |owner: OwnerId| inner.owners.get(&owner).is_some_and(|beat| *beat >= until);
+        let (inner, until) = (
+            self.lock(),
+            stale.map(|stale| (self.clock)() - delta(stale)),
+        );
+        let alive = |owner: OwnerId| {
+            let beat = inner.owners.get(&owner);
+            beat.is_some_and(|beat| until.is_none_or(|until| *beat >= until))
+        };
         let orphaned = |job: &&Job| {
             let is_gone = |owner| owner != caller && !alive(owner);
             job.row.owner.is_some_and(is_gone) && job.row.claims < claims_max

@@ -39,7 +39,7 @@ impl OpenJobs for PostgresLog {
     fn orphans(
         &self,
         caller: OwnerId,
-        stale: Duration,
+        stale: Option<Duration>,
         claims_max: u32,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>> {
@@ -56,7 +56,8 @@ impl OpenJobs for PostgresLog {
                  order by md5(j.job_id || $1::text) limit $3",
             )
             .bind(caller.0)
-            .bind(stale.as_secs_f64())
+            // Without a time no lease is too old.
+            .bind(stale.map(|stale| stale.as_secs_f64()))
             .bind(i64::try_from(limit).unwrap_or(i64::MAX))
             .bind(small(claims_max))
             .fetch_all(&self.pool)
@@ -193,7 +194,7 @@ impl OpenJobs for PostgresLog {
         Box::pin(answered(async move {
             let row = sqlx::query(
                 "with mine as (
-                     insert into dagapp.owners (owner_id, host) values ($1, $2)
+                     insert into dagapp.owners (owner_id, host, stale_seconds) values ($1, $2, $3)
                      on conflict (owner_id) do update set beat_at = clock_timestamp()
                  )
                  select count(*) as others from dagapp.owners

@@ -29,9 +29,14 @@ pub struct Connect {
 impl Connect {
     /// Reads a `postgres://` address.
     pub fn parse(url: &str, readers: u32) -> Result<Self, LogError> {
-        let options: PgConnectOptions = url.parse().map_err(|_| {
-            LogError::Refused("this is not an address of a Postgres database".into())
-        })?;
+        let refused = || LogError::Refused("this is not an address of a Postgres database".into());
+        if !["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme))
+        {
+            return Err(refused());
+        }
+        let options: PgConnectOptions = url.parse().map_err(|_| refused())?;
         Ok(Self {
             options: options
                 .application_name("strata")

@@ -108,6 +108,11 @@ pub async fn start(writer: Writer, bus: Bus, mut options: Options) -> Result<Han
 }
 
 impl Handle {
+    /// Takes no more jobs; those that are here go on.
+    pub fn stop_taking(&self) {
+        self.stop_intake.cancel();
+    }
+
     /// Hands everything over: takes no more, writes what is decided, gives up the lease, and says so.
     pub async fn stop(self) {
         self.stop_intake.cancel();
@@ -130,7 +135,8 @@ impl Handle {
     /// Whether any part of it has ended, which none ever should by itself.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.desk.is_finished() || self.others.iter().any(JoinHandle::is_finished)
+        let stopping = self.stop_intake.is_cancelled();
+        self.desk.is_finished() || !stopping && self.others.iter().any(JoinHandle::is_finished)
     }
 }
 

@@ -39,14 +39,20 @@ impl Keeper {
                     None => std::future::pending().await,
                 }
             };
+            let trusted_from = *locked(&self.trusted_from);
             tokio::select! {
                 _ = scans.tick() => {}
                 _ = departed => {}
+                // At once when others may be judged, and not a scan later.
+                () = tokio::time::sleep_until(trusted_from), if Instant::now() < trusted_from => {}
             }
             let mut trials = TRIALS_MAX;
-            // A dead owner may have had thousands of jobs.
-            while Instant::now() >= *locked(&self.trusted_from) {
-                match self.claim_orphans(&mut trials).await {
+            // A dead owner may have had thousands of jobs. Who has left is gone for certain; whoever is only
+            // silent may be so because of us.
+            loop {
+                let is_trusted = Instant::now() >= *locked(&self.trusted_from);
+                let stale = is_trusted.then_some(self.stale);
+                match self.claim_orphans(stale, &mut trials).await {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(error) => {
@@ -59,12 +65,16 @@ impl Keeper {
     }
 
     /// One page of them; true if there may be more that can be taken now.
-    async fn claim_orphans(&self, trials: &mut usize) -> Result<bool, LogError> {
+    async fn claim_orphans(
+        &self,
+        stale: Option<Duration>,
+        trials: &mut usize,
+    ) -> Result<bool, LogError> {
         let Some((jobs, nodes)) = self.door.load().await else {
             return Ok(false);
         };
         let log = &self.intake.writer.log;
-        let page = log.orphans(self.owner, self.stale, CLAIMS_MAX, ORPHANS_PAGE);
+        let page = log.orphans(self.owner, stale, CLAIMS_MAX, ORPHANS_PAGE);
         let page = page.await?;
         let is_full = page.len() == ORPHANS_PAGE;
         // As many as the budget allows; one giant is taken by whoever holds nothing else.

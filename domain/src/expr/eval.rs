@@ -18,6 +18,11 @@ pub trait Scope {
     ///
     /// The evaluator walks the rest of the path through the value.
     fn find(&self, path: &[Segment]) -> Option<(Cow<'_, Value>, usize)>;
+
+    /// Why a path leads nowhere.
+    fn missing(&self, path: &[Segment]) -> EvalError {
+        EvalError::Undefined(path_text(path))
+    }
 }
 
 /// Why an evaluation has no value.
@@ -26,6 +31,12 @@ pub trait Scope {
 pub enum EvalError {
     #[error("`{0}` is not defined")]
     Undefined(String),
+    /// It may be there, but not where templates can read.
+    #[error(
+        "`{path}` cannot be read: the output of `{node}` was too large to stay inline; let the handler return \
+         this field in less than 4 KB, or read the whole from `result_path`"
+    )]
+    NotInline { path: String, node: String },
     #[error("{operation} does not work on {found}")]
     Type { operation: String, found: String },
     #[error("division by zero")]
@@ -220,7 +231,7 @@ pub(super) fn contains(whole: &Value, part: &Value) -> Result<bool, EvalError> {
 }
 
 fn walk<'a>(path: &'a [Segment], scope: &'a dyn Scope, budget: &mut Budget) -> Evaluated<'a> {
-    let undefined = || EvalError::Undefined(path_text(path));
+    let undefined = || scope.missing(path);
     let (value, consumed) = scope.find(path).ok_or_else(undefined)?;
     let rest = path.get(consumed..).unwrap_or_default();
     match value {
@@ -254,7 +265,7 @@ fn get<'v>(value: &'v Value, segment: &Segment) -> Option<&'v Value> {
     }
 }
 
-fn path_text(path: &[Segment]) -> String {
+pub(crate) fn path_text(path: &[Segment]) -> String {
     path.iter()
         .map(ToString::to_string)
         .collect::<Vec<_>>()

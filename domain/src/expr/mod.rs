@@ -15,7 +15,7 @@ mod template;
 mod tests;
 
 pub use condition::{Condition, InvalidCondition};
-pub(crate) use eval::kind;
 pub use eval::{Budget, EvalError, Scope, evaluate, truthy};
+pub(crate) use eval::{kind, path_text};
 pub use parse::{Arithmetic, Expr, ParseError, Reference, Segment, parse};
 pub use template::Template;

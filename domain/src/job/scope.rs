@@ -9,7 +9,7 @@ use super::group::{Group, RESULTS_BYTES_MAX, manifest};
 use super::state::State;
 use crate::definition::NodeIx;
 use crate::definition::graph::Kind;
-use crate::expr::{Scope, Segment};
+use crate::expr::{EvalError, Scope, Segment, path_text};
 use crate::job::NodeStatus;
 use crate::json::size_bytes;
 
@@ -122,6 +122,24 @@ impl Scope for JobScope<'_> {
             )),
             "next_stage_params" => self.handoff().map(|v| (Cow::Borrowed(v), 1)),
             _ => None,
+        }
+    }
+
+    fn missing(&self, path: &[Segment]) -> EvalError {
+        let name = match path.first().and_then(Segment::key) {
+            Some("nodes" | "upstream") => path.get(1).and_then(Segment::key),
+            _ => None,
+        };
+        let node = name.and_then(|name| self.state.graph.find(name));
+        let node = node.and_then(|ix| self.state.nodes.get(ix));
+        match name {
+            Some(name) if node.is_some_and(|node| node.external.is_some()) => {
+                EvalError::NotInline {
+                    path: path_text(path),
+                    node: name.to_owned(),
+                }
+            }
+            _ => EvalError::Undefined(path_text(path)),
         }
     }
 }

@@ -13,7 +13,7 @@ mod workflows;
 pub use assets::{Asset, AssetFilter, Revision, asset, assets, revisions};
 pub use events::{JobEvent, job_events};
 pub use jobs::{Job, JobFilter, job, jobs};
-pub use nodes::{ChildCounts, Node, TaskResult, attempts, fan_outs, nodes};
+pub use nodes::{ChildCounts, Node, TaskResult, attempts, fan_outs, has_node, nodes};
 pub use position::{
     Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,
 };

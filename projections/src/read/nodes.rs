@@ -120,6 +120,14 @@ pub async fn fan_outs(pool: &PgPool, job_id: &str) -> Result<BTreeMap<String, Ch
     Ok(counts)
 }
 
+/// Whether a job has a node, or a child, of this name.
+pub async fn has_node(pool: &PgPool, job_id: &str, node_id: &str) -> Result<bool, Error> {
+    let found = sqlx::query_scalar(
+        "select exists (select from dagapp.dag_node_states where job_id = $1 and node_id = $2)",
+    );
+    Ok(found.bind(job_id).bind(node_id).fetch_one(pool).await?)
+}
+
 /// Attempts of a job, or of one of its nodes, by node and attempt: those with a result, and those that run or
 /// ended with their job.
 pub async fn attempts(

@@ -306,19 +306,41 @@ async fn leases_are_taken_by_the_clock_of_the_log(log: Arc<dyn Log>) {
     let long = Duration::from_secs(60);
     log.beat(other, "there", long).await.unwrap();
     assert!(log.beat(mine, "here", long).await.unwrap() >= 2);
-    assert!(log.orphans(mine, long, 3, 10).await.unwrap().is_empty());
+    assert!(
+        log.orphans(mine, Some(long), 3, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     // Its lease runs out.
     let end = tokio::time::Instant::now() + Duration::from_secs(20);
-    while log.orphans(mine, stale, 3, 10).await.unwrap().is_empty() {
+    while log
+        .orphans(mine, Some(stale), 3, 10)
+        .await
+        .unwrap()
+        .is_empty()
+    {
         assert!(tokio::time::Instant::now() < end);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    let left = log.orphans(mine, None, 3, 10).await.unwrap();
+    assert!(left.is_empty(), "its owner is late, but has not left");
     // Renewed, it holds again; given up, the jobs are free at once.
     log.beat(other, "there", long).await.unwrap();
-    assert!(log.orphans(mine, long, 3, 10).await.unwrap().is_empty());
+    assert!(
+        log.orphans(mine, Some(long), 3, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     log.leave(other).await.unwrap();
-    assert_eq!(log.orphans(mine, long, 3, 10).await.unwrap().len(), 1);
-    assert!(log.orphans(other, long, 3, 10).await.unwrap().is_empty());
+    assert_eq!(log.orphans(mine, None, 3, 10).await.unwrap().len(), 1);
+    assert!(
+        log.orphans(other, Some(long), 3, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[tokio::test]

@@ -27,6 +27,9 @@ use crate::handler::{
 /// A start that its owner calls invalid is tried so often before the message is a dead letter.
 const INVALID_STARTS_MAX: i64 = 10;
 
+/// How long a leaving worker waits for the answer to a start.
+const LAST_ANSWER: Duration = Duration::from_secs(2);
+
 /// One delivery of a task.
 struct Run {
     worker: Arc<Worker>,
@@ -121,7 +124,12 @@ impl Run {
         // What takes its time must be announced.
         let folds = entry.declared.idempotent && self.first_delivery && manifest.is_none();
         if !folds {
-            let verdict = self.link.announce().await;
+            let verdict = tokio::select! {
+                biased;
+                verdict = self.link.announce() => verdict,
+                // Nothing has begun: it goes back as it is.
+                () = self.leaves_soon() => Verdict::Unanswered,
+            };
             if verdict != Verdict::Applied {
                 return verdict;
             }
@@ -171,6 +179,12 @@ impl Run {
             }
         };
         self.report(queue, slot, outcome).await
+    }
+
+    /// The worker leaves, and an answer that is on its way had its time.
+    async fn leaves_soon(&self) {
+        self.worker.shutdown.cancelled().await;
+        tokio::time::sleep(LAST_ANSWER).await;
     }
 
     /// What the handler is given: complete, and checked against its declaration.
