@@ -24,7 +24,11 @@ struct Ran {
 
 impl Stack {
     fn up(name: &str) -> Self {
-        let dir = folder(name);
+        Self::on(folder(name))
+    }
+
+    /// The same data directory again.
+    fn on(dir: PathBuf) -> Self {
         let log = std::fs::File::create(dir.join("up.txt")).unwrap();
         let process = strata(&dir, &["up"])
             .stdout(Stdio::null())
@@ -92,12 +96,16 @@ fn ran(output: &Output) -> Ran {
     }
 }
 
+fn until(what: &str, condition: impl Fn() -> bool) {
+    within(DEADLINE, what, condition);
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a test waits for a condition with a deadline"
 )]
-fn until(what: &str, condition: impl Fn() -> bool) {
-    let end = Instant::now() + DEADLINE;
+fn within(deadline: Duration, what: &str, condition: impl Fn() -> bool) {
+    let end = Instant::now() + deadline;
     while !condition() {
         assert!(Instant::now() < end, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(20));
@@ -189,6 +197,34 @@ fn what_cannot_be_done_is_said_with_its_exit_code() {
     let done = ran(&strata(&nowhere, &["job", "list"]).output().unwrap());
     assert_eq!(done.code, 6, "{}", done.err);
     assert!(done.err.contains("strata up"), "{}", done.err);
+}
+
+#[test]
+fn jobs_go_on_at_once_after_a_stop_and_after_a_kill() {
+    let mut stack = Stack::up("restart");
+    let job = stack.submit(&["echo", "--input", "steps=15", "--input", "step_delay=0.3"]);
+    let count = |stack: &Stack, kind: &str| {
+        let events = stack.json(&["job", "events", &job]);
+        let is_one = |event: &&Value| event["event_type"] == kind;
+        events.as_array().unwrap().iter().filter(is_one).count()
+    };
+    until("it has checkpoints", || {
+        count(&stack, "checkpoint_saved") >= 2
+    });
+    for (signal, claims) in [(Signal::TERM, 2), (Signal::KILL, 3)] {
+        let pid = Pid::from_raw(i32::try_from(stack.process.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+        stack.process.wait().unwrap();
+        stack = Stack::on(stack.dir.clone());
+        // A lease takes two minutes to run out, and a scan comes every minute.
+        let soon = Duration::from_secs(30);
+        within(soon, "it is claimed", || {
+            count(&stack, "job_claimed") == claims
+        });
+    }
+    assert_eq!(count(&stack, "run_released"), 1, "handed back by the first");
+    let done = stack.run(&["job", "cancel", &job]);
+    assert_eq!(done.code, 0, "{}", done.err);
 }
 
 #[test]
