@@ -1,6 +1,6 @@
 //! What the program says while it works: to stderr, for people or for programs.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
@@ -58,13 +58,29 @@ pub(crate) fn init(args: &LogArgs) {
     };
     let coloured = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let builder = tracing_subscriber::fmt()
-        .with_writer(stderr)
+        .with_writer(|| Forgiving)
         .with_env_filter(filter(args.log_level));
     // Fails only if it has been called before.
     let _ = match args.log_format.unwrap_or(human) {
         LogFormat::Human => builder.with_ansi(coloured).with_target(false).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
+}
+
+/// Stderr, without a word when nobody reads it any more: a log that cannot be written must not end the
+/// process in the middle of its work.
+struct Forgiving;
+
+impl Write for Forgiving {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        let _ = stderr().write_all(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let _ = stderr().flush();
+        Ok(())
+    }
 }
 
 fn filter(level: Option<LogLevel>) -> EnvFilter {

@@ -1,6 +1,6 @@
 //! Running asynchronous commands, and ending them when somebody asks.
 //!
-//! The first Ctrl-C or SIGTERM cancels a token, and the command ends by itself in its own order. The
+//! The first Ctrl-C, SIGTERM or SIGHUP cancels a token, and the command ends by itself in its own order. The
 //! second one ends the process.
 
 use std::future::Future;
@@ -28,9 +28,13 @@ where
     let runtime = runtime.context("cannot start the threads of the program")?;
     let ended = runtime.block_on(async {
         let stop = CancellationToken::new();
-        let interrupt = signal(SignalKind::interrupt())?;
-        let terminate = signal(SignalKind::terminate())?;
-        tokio::spawn(listen(interrupt, terminate, stop.clone()));
+        let signals = [
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            // The terminal is closed.
+            signal(SignalKind::hangup())?,
+        ];
+        tokio::spawn(listen(signals, stop.clone()));
         command(stop).await
     });
     // Not for ever: a thread that blocks must not keep the process.
@@ -38,23 +42,22 @@ where
     ended
 }
 
-async fn listen(mut interrupt: Signal, mut terminate: Signal, stop: CancellationToken) {
+async fn listen(mut signals: [Signal; 3], stop: CancellationToken) {
     loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        let any = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
+        futures_util::future::select_all(any).await;
         if stop.is_cancelled() {
             // Nobody is left to supervise them.
             crate::services::end_all();
             std::process::exit(Exit::Interrupted.code().into());
         }
-        tracing::info!("stopping; once more to stop at once");
         stop.cancel();
+        tracing::info!("stopping; once more to stop at once");
         // A terminal or `timeout` may send the same wish twice.
         tokio::time::sleep(SAME_WISH).await;
-        while interrupt.recv().now_or_never().is_some() {}
-        while terminate.recv().now_or_never().is_some() {}
+        for signal in &mut signals {
+            while signal.recv().now_or_never().is_some() {}
+        }
     }
 }
 

@@ -6,12 +6,13 @@ mod health;
 mod machine;
 mod stack;
 
+use comfy_table::{Cell, Color};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::args::{DoctorArgs, Format};
 use crate::exit::Exit;
-use crate::output::{Console, Look, Paint, lines_of};
+use crate::output::{Console, Look, lines_of, one_line};
 use crate::services::{Context, DATABASE_URL, NATS_URL, from_env};
 use crate::{logging, runtime};
 
@@ -88,15 +89,16 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console<'_>) -> anyhow::Resul
 fn table(checks: &[Check], look: Look) -> String {
     let mut table = look.table(&["CHECK", "RESULT", "DETAIL"]);
     for check in checks {
-        let (paint, word) = match check.result {
-            Verdict::Ok => (Paint::Good, "ok"),
-            Verdict::Warn => (Paint::Warn, "warn"),
-            Verdict::Fail => (Paint::Bad, "fail"),
+        // Coloured by the table, which must know how wide the word is.
+        let (colour, word) = match check.result {
+            Verdict::Ok => (Color::Green, "ok"),
+            Verdict::Warn => (Color::Yellow, "warn"),
+            Verdict::Fail => (Color::Red, "fail"),
         };
         table.add_row([
-            check.name.to_owned(),
-            look.paint(paint, word),
-            check.detail.clone(),
+            Cell::new(check.name),
+            Cell::new(word).fg(colour),
+            Cell::new(one_line(&check.detail)),
         ]);
         if !check.remedy.is_empty() {
             table.add_row(["", "", &format!("try: {}", check.remedy)]);

@@ -1,5 +1,6 @@
 //! `strata job list`.
 
+use comfy_table::ColumnConstraint;
 use domain::job::JobStatus;
 use projections::read::{self, Job, JobFilter};
 
@@ -31,6 +32,10 @@ pub(super) async fn run(args: &ListArgs, console: &mut Console<'_>) -> anyhow::R
     let mut table = console
         .look
         .table(&["JOB", "WORKFLOW", "STATUS", "NODES", "CREATED"]);
+    // An id that is broken in two cannot be copied.
+    if let Some(ids) = table.column_mut(0) {
+        ids.set_constraint(ColumnConstraint::ContentWidth);
+    }
     for job in &page.items {
         let workflow = format!("{} v{}", job.workflow_id, job.workflow_version);
         let created = job.created_at.format("%Y-%m-%d %H:%M:%S").to_string();

@@ -1,6 +1,7 @@
 //! `strata job submit`.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use commands::submit::{Order, SubmitError, Submitted};
 use commands::write::Writer;
@@ -16,6 +17,9 @@ use crate::exit::{Exit, Stop};
 use crate::output::Console;
 use crate::roles::stack::Write;
 use crate::source;
+
+/// How long NATS may take to take the wake-up before that is worth a word.
+const NATS_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(
     args: &SubmitArgs,
@@ -38,7 +42,9 @@ async fn submit(
     let submitted = write.writer.submit(order).await.map_err(refused)?;
     print(&submitted, args.output, console)?;
     if let Some(bus) = &write.writer.bus
-        && bus.client.connection_state() != bus::async_nats::connection::State::Connected
+        && tokio::time::timeout(NATS_WAIT, bus.client.flush())
+            .await
+            .is_err()
     {
         console.talk(
             "NATS does not answer; the request is in the log, and is found when it is back",

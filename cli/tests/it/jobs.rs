@@ -228,6 +228,28 @@ fn jobs_go_on_at_once_after_a_stop_and_after_a_kill() {
 }
 
 #[test]
+fn a_stack_whose_log_nobody_reads_any_more_still_ends_in_order() {
+    let dir = folder("unread");
+    let mut up = strata(&dir, &["up"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = std::io::BufReader::new(up.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("Strata runs on") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut log, &mut line).unwrap() > 0);
+    }
+    drop(log);
+    let pid = Pid::from_raw(i32::try_from(up.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+    assert_eq!(up.wait().unwrap().code(), Some(0));
+    assert!(!dir.join("context.json").exists());
+    assert!(!dir.join("postgres.pid").exists());
+}
+
+#[test]
 fn the_demo_shows_a_retry_and_can_be_run_again() {
     let dir = folder("demo");
     for _ in 0..2 {
