@@ -194,7 +194,10 @@ async fn send(
                 tracing::warn!(%error, "append is repeated");
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    () = shutdown.cancelled() => return Err(error),
+                    // It may be in the log: nobody must send it under another name.
+                    () = shutdown.cancelled() => {
+                        return Err(LogError::Unavailable(error.to_string()));
+                    }
                 }
                 pause = (pause * 2).min(RETRY_MAX);
             }

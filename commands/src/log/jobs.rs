@@ -33,6 +33,18 @@ pub struct Owned {
     pub due_at: Option<DateTime<Utc>>,
 }
 
+/// Which orphans are looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Orphans {
+    /// Owners that have not renewed their lease for so long; with nothing, only those that have left.
+    pub stale: Option<Duration>,
+    /// Not those that sleep for longer than this.
+    pub due_within: Duration,
+    /// Not those with so many claims: they are in quarantine.
+    pub claims_max: u32,
+    pub limit: usize,
+}
+
 /// Reads of `open_jobs`, and the leases. All times are those of the store's clock.
 pub trait OpenJobs {
     /// Requests without a job that have waited for at least `age`, oldest first; but for those with
@@ -44,14 +56,12 @@ pub trait OpenJobs {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>>;
 
-    /// Jobs whose owner has left, or has not renewed its lease for `stale` (with nothing: only the
-    /// former), in an order of the caller's own; but for those in quarantine.
+    /// Jobs that lost their owner, those with the fewest claims first, otherwise in an order of the
+    /// caller's own.
     fn orphans(
         &self,
         caller: OwnerId,
-        stale: Option<Duration>,
-        claims_max: u32,
-        limit: usize,
+        wanted: Orphans,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>>;
 
     /// Everything that the log gives to an owner.

@@ -7,7 +7,7 @@ use domain::id::{JobId, OwnerId};
 use futures_util::future::BoxFuture;
 
 use super::error::LogError;
-use super::jobs::{JobRow, OpenJobs, Owned};
+use super::jobs::{JobRow, OpenJobs, Orphans, Owned};
 use super::memory::{Job, MemoryLog, done};
 
 fn delta(duration: Duration) -> TimeDelta {
@@ -41,23 +41,25 @@ impl OpenJobs for MemoryLog {
     fn orphans(
         &self,
         caller: OwnerId,
-        stale: Option<Duration>,
-        claims_max: u32,
-        limit: usize,
+        wanted: Orphans,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>> {
-        let (inner, until) = (
-            self.lock(),
-            stale.map(|stale| (self.clock)() - delta(stale)),
-        );
+        let (inner, now) = (self.lock(), (self.clock)());
+        let until = wanted.stale.map(|stale| now - delta(stale));
         let alive = |owner: OwnerId| {
             let beat = inner.owners.get(&owner);
             beat.is_some_and(|beat| until.is_none_or(|until| *beat >= until))
         };
+        let awake = now + delta(wanted.due_within);
         let orphaned = |job: &&Job| {
+            let row = &job.row;
             let is_gone = |owner| owner != caller && !alive(owner);
-            job.row.owner.is_some_and(is_gone) && job.row.claims < claims_max
+            row.owner.is_some_and(is_gone)
+                && row.claims < wanted.claims_max
+                && row.due_at.is_none_or(|due| due < awake)
         };
-        let found = inner.jobs.values().filter(orphaned).take(limit);
+        let mut found: Vec<&Job> = inner.jobs.values().filter(orphaned).collect();
+        found.sort_by_key(|job| job.row.claims);
+        let found = found.into_iter().take(wanted.limit);
         done(found.map(|job| inner.row(job)).collect())
     }
 

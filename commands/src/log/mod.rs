@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 pub use batch::{Batch, Encoding};
 pub use error::LogError;
-pub use jobs::{JobRow, OpenJobs, Owned};
+pub use jobs::{JobRow, OpenJobs, Orphans, Owned};
 pub use memory::{Clock, MemoryLog};
 pub use postgres::{Connect, PostgresLog};
 

@@ -8,7 +8,7 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use super::error::LogError;
-use super::jobs::{JobRow, OpenJobs, Owned};
+use super::jobs::{JobRow, OpenJobs, Orphans, Owned};
 use super::postgres::{PostgresLog, answered, unsigned};
 
 impl OpenJobs for PostgresLog {
@@ -39,9 +39,7 @@ impl OpenJobs for PostgresLog {
     fn orphans(
         &self,
         caller: OwnerId,
-        stale: Option<Duration>,
-        claims_max: u32,
-        limit: usize,
+        wanted: Orphans,
     ) -> BoxFuture<'_, Result<Vec<JobRow>, LogError>> {
         Box::pin(answered(async move {
             // Each caller sees them in an order of its own, so that they do not race for the same ones.
@@ -52,14 +50,16 @@ impl OpenJobs for PostgresLog {
                  join dagapp.streams s on s.stream_id = 'job:' || j.job_id
                  left join dagapp.owners o on o.owner_id = j.owner_id
                  where j.owner_id is not null and j.owner_id <> $1 and j.claims < $4
+                   and (j.due_at is null or j.due_at < clock_timestamp() + make_interval(secs => $5))
                    and (o.owner_id is null or o.beat_at < clock_timestamp() - make_interval(secs => $2))
-                 order by md5(j.job_id || $1::text) limit $3",
+                 order by j.claims, md5(j.job_id || $1::text) limit $3",
             )
             .bind(caller.0)
             // Without a time no lease is too old.
-            .bind(stale.map(|stale| stale.as_secs_f64()))
-            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-            .bind(small(claims_max))
+            .bind(wanted.stale.map(|stale| stale.as_secs_f64()))
+            .bind(i64::try_from(wanted.limit).unwrap_or(i64::MAX))
+            .bind(small(wanted.claims_max))
+            .bind(wanted.due_within.as_secs_f64())
             .fetch_all(&self.pool)
             .await?;
             rows.iter().map(job_row).collect()

@@ -137,6 +137,8 @@ pub(super) struct Desk {
     /// Own jobs that are put down: nothing of them runs.
     pub(super) asleep: HashSet<JobId>,
     pub(super) hearing: Hearing,
+    /// When the lease was last renewed.
+    pub(super) renewed: Instant,
     lives: u64,
     timers: BTreeSet<(DateTime<Utc>, JobId)>,
     dirty: HashSet<JobId>,
@@ -157,6 +159,7 @@ impl Desk {
             ended_set: HashSet::new(),
             asleep: HashSet::new(),
             hearing: Hearing::new(),
+            renewed: Instant::now(),
             lives: 0,
             timers: BTreeSet::new(),
             dirty: HashSet::new(),
@@ -191,7 +194,8 @@ impl Desk {
                 input = reports.recv(), if !stopping => round.extend(input),
                 () = tokio::time::sleep_until(due), if !stopping => self.fire(),
                 _ = look.tick() => if !stopping { self.look() },
-                () = stop.cancelled(), if !stopping => {}
+                // Whatever is here has harmed nobody.
+                () = stop.cancelled(), if !stopping => self.settle(std::time::Duration::ZERO),
             }
             // Both doors are looked at in every round, so that neither starves the other.
             while round.len() < ROUND {
@@ -229,8 +233,11 @@ impl Desk {
             Input::Owned(rows, soon, answer) => {
                 let _ = answer.send(self.compare(&rows, soon));
             }
-            Input::Owners(count) => self.windows.refresh(count),
-            Input::Hears => self.hearing.heard(),
+            Input::Owners(count) => {
+                self.renewed = Instant::now();
+                self.windows.refresh(count);
+            }
+            Input::Hears => self.hearing.heard(self.options.run_silence / 2),
             Input::Load(answer) => {
                 let _ = answer.send((self.jobs.len(), self.nodes));
             }

@@ -21,7 +21,9 @@ impl Hearing {
     }
 
     /// A message to oneself has arrived.
-    pub(super) fn heard(&mut self) {
+    pub(super) fn heard(&mut self, gap: Duration) {
+        // It may be the first thing after a gap that nobody has noticed yet.
+        self.since(gap);
         self.last = Instant::now();
     }
 
@@ -45,13 +47,13 @@ mod tests {
         let mut hearing = Hearing::new();
         for _ in 0..5 {
             tokio::time::advance(Duration::from_secs(9)).await;
-            hearing.heard();
+            hearing.heard(gap);
             assert_eq!(hearing.since(gap), start);
         }
         tokio::time::advance(Duration::from_secs(11)).await;
-        let anew = hearing.since(gap);
-        assert_eq!(anew, Instant::now());
-        hearing.heard();
+        let anew = Instant::now();
+        hearing.heard(gap);
+        assert_eq!(hearing.since(gap), anew, "what comes back hides no gap");
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(hearing.since(gap), anew);
     }

@@ -51,7 +51,7 @@ pub(crate) struct Held {
     pub(super) put_down: Option<DateTime<Utc>>,
     /// The message that brought the request; acknowledged when the job is in the log (M-01).
     pub(super) ack: Option<jetstream::Message>,
-    /// Dropped when the job is in the log, or is given up.
+    /// Told when the job is in the log, whoever put it there; dropped when it is given up.
     pub(super) taken: Option<oneshot::Sender<()>>,
     /// Where it stands in the list of timers.
     pub(super) timer: Option<DateTime<Utc>>,

@@ -167,7 +167,7 @@ impl Intake {
             Ok(taken) => {
                 // One that cannot be prepared, in a way that will not pass, is counted.
                 for taken in taken {
-                    if tokio::time::timeout(TAKEN, taken).await.is_ok() {
+                    if let Ok(Ok(())) = tokio::time::timeout(TAKEN, taken).await {
                         self.writer.log.forgive(job).await?;
                     }
                 }

@@ -45,6 +45,7 @@ impl LoadError {
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Log(error) | Self::Definition(NoDefinition::Log(error)) => error.is_transient(),
+            Self::Append(AppendError::Log(error)) => error.is_transient(),
             Self::Append(_) | Self::Lost => true,
             _ => false,
         }

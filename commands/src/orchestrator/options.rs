@@ -66,6 +66,6 @@ pub(super) const PUT_DOWN_SWEEPS: u32 = 12;
 /// Messages that are looked for in one sweep.
 pub(super) const LOOKS_MAX: usize = 256;
 /// A job that stays on the desk for so long has not harmed whoever claimed it.
-pub(super) const HARMLESS_AFTER: Duration = Duration::from_secs(10);
+pub(super) const HARMLESS_AFTER: Duration = Duration::from_secs(2);
 /// Tasks of one queue and priority that are published at least, however few workers there are.
 pub(super) const WINDOW_MIN: u32 = 64;

@@ -260,7 +260,10 @@ impl Desk {
 
 /// The request has its job: its message has done its work.
 fn acknowledge(held: &mut Held) {
-    held.taken = None;
+    if let Some(taken) = held.taken.take() {
+        // Nobody waits for a request that came for the first time.
+        let _ = taken.send(());
+    }
     if let Some(message) = held.ack.take() {
         tokio::spawn(async move {
             if let Err(error) = message.ack().await {

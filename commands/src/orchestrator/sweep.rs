@@ -4,6 +4,7 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use domain::id::JobId;
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::oneshot;
@@ -13,7 +14,7 @@ use super::desk::Input;
 use super::lease::{Keeper, every, locked};
 use super::load::LoadError;
 use super::options::CLAIMS_MAX;
-use crate::log::{JobRow, LogError};
+use crate::log::{JobRow, LogError, Orphans};
 
 /// Orphans that are looked at together.
 const ORPHANS_PAGE: usize = 500;
@@ -23,7 +24,7 @@ const UNCLAIMED_MAX: usize = 500;
 const LOADS: usize = 8;
 /// How long a job at its last chance has the process for itself,
 const TRIAL: Duration = Duration::from_secs(2);
-/// and how many of them are tried in one scan.
+/// and how many of them are tried before others are looked for.
 const TRIALS_MAX: usize = 10;
 
 impl Keeper {
@@ -46,13 +47,12 @@ impl Keeper {
                 // At once when others may be judged, and not a scan later.
                 () = tokio::time::sleep_until(trusted_from), if Instant::now() < trusted_from => {}
             }
-            let mut trials = TRIALS_MAX;
             // A dead owner may have had thousands of jobs. Who has left is gone for certain; whoever is only
             // silent may be so because of us.
             loop {
                 let is_trusted = Instant::now() >= *locked(&self.trusted_from);
                 let stale = is_trusted.then_some(self.stale);
-                match self.claim_orphans(stale, &mut trials).await {
+                match self.claim_orphans(stale).await {
                     Ok(true) => {}
                     Ok(false) => break,
                     Err(error) => {
@@ -65,16 +65,20 @@ impl Keeper {
     }
 
     /// One page of them; true if there may be more that can be taken now.
-    async fn claim_orphans(
-        &self,
-        stale: Option<Duration>,
-        trials: &mut usize,
-    ) -> Result<bool, LogError> {
+    async fn claim_orphans(&self, stale: Option<Duration>) -> Result<bool, LogError> {
         let Some((jobs, nodes)) = self.door.load().await else {
             return Ok(false);
         };
         let log = &self.intake.writer.log;
-        let page = log.orphans(self.owner, stale, CLAIMS_MAX, ORPHANS_PAGE);
+        // What only waits for a time is left alone until that is near.
+        let due_within = self.scan + self.sweep * 2;
+        let wanted = Orphans {
+            stale,
+            due_within,
+            claims_max: CLAIMS_MAX,
+            limit: ORPHANS_PAGE,
+        };
+        let page = log.orphans(self.owner, wanted);
         let page = page.await?;
         let is_full = page.len() == ORPHANS_PAGE;
         // As many as the budget allows; one giant is taken by whoever holds nothing else.
@@ -88,8 +92,10 @@ impl Keeper {
         let fits = |row: &JobRow| {
             let weight = usize::try_from(row.weight).unwrap_or(usize::MAX);
             let fits = room > 0 && (weight <= nodes_left || nodes_left == self.intake.nodes_max);
-            room = room.saturating_sub(1);
-            nodes_left = nodes_left.saturating_sub(weight);
+            if fits {
+                room -= 1;
+                nodes_left = nodes_left.saturating_sub(weight);
+            }
             fits
         };
         // One that was claimed before, without a word since, may kill: it comes alone, so that nothing is
@@ -105,10 +111,13 @@ impl Keeper {
         while let Some(is_ours) = loads.next().await {
             claimed += usize::from(is_ours);
         }
+        let mut trials = 0;
         for row in &again {
             let is_last_chance = row.claims + 1 >= CLAIMS_MAX;
-            if is_last_chance && std::mem::replace(trials, trials.saturating_sub(1)) == 0 {
-                continue;
+            trials += usize::from(is_last_chance);
+            if trials > TRIALS_MAX {
+                // Look again first: others may have become orphans, and they come before these.
+                return Ok(claimed > 0);
             }
             let is_ours = self.reclaim(row).await;
             claimed += usize::from(is_ours);
@@ -169,7 +178,7 @@ impl Keeper {
         self.door.bring(Input::Sweep);
         let owned = log.owned(self.owner).await?;
         // Jobs that were put down are taken up a little before something is due.
-        let soon = self.intake.writer.clock.now() + self.sweep * 2;
+        let soon = self.soon();
         let (answer, missing) = oneshot::channel();
         self.door.bring(Input::Owned(owned, soon, answer));
         let mut missing = missing.await.unwrap_or_default();
@@ -180,11 +189,18 @@ impl Keeper {
         Ok(())
     }
 
+    /// Until then a job that was put down is taken up.
+    fn soon(&self) -> DateTime<Utc> {
+        self.intake.writer.clock.now() + self.sweep * 2
+    }
+
     /// The log gives us a job that is not on the desk: it was put down, its claim's answer was lost, or
     /// it panicked.
     async fn find_again(&self, job: JobId) {
         let writer = &self.intake.writer;
         match writer.log.open_job(job).await {
+            // Put down again since it was missed.
+            Ok(Some(row)) if row.due_at.is_some_and(|due| due > self.soon()) => return,
             Ok(Some(row)) if row.owner == Some(self.owner) && row.claims < CLAIMS_MAX => {}
             Ok(Some(row)) if row.claims >= CLAIMS_MAX => {
                 return tracing::error!(%job, "the job is in quarantine: see `strata job show`");

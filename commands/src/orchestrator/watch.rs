@@ -1,6 +1,7 @@
 //! What the desk watches: runs that fall silent, messages that vanish, jobs that moved without it.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::id::JobId;
@@ -13,21 +14,27 @@ use super::options::{HARMLESS_AFTER, LOOKS_MAX, Notice};
 use crate::log::Owned;
 
 impl Desk {
-    /// Looks after what moves slowly: claims that did no harm, and messages that nobody takes.
+    /// Looks after what moves slowly: messages that nobody takes.
     pub(super) fn sweep(&mut self) {
-        let mut harmless = Vec::new();
         let mut overdue = Vec::new();
         for (job, held) in &mut self.jobs {
-            if held.unsettled && held.version > 0 && held.since.elapsed() >= HARMLESS_AFTER {
-                held.unsettled = false;
-                harmless.push(*job);
-            }
             let room = LOOKS_MAX.saturating_sub(overdue.len());
             let patience = self.options.run_silence;
             overdue.extend(held.outstanding.overdue(*job, patience, room));
         }
         if !overdue.is_empty() {
             self.options.dispatch.look_for(overdue);
+        }
+    }
+
+    /// Claims that did no harm for so long no longer count.
+    pub(super) fn settle(&mut self, after: Duration) {
+        let mut harmless = Vec::new();
+        for (job, held) in &mut self.jobs {
+            if held.unsettled && held.version > 0 && held.since.elapsed() >= after {
+                held.unsettled = false;
+                harmless.push(*job);
+            }
         }
         if !harmless.is_empty() {
             let (log, owner) = (self.writer.log.clone(), self.options.owner);
@@ -42,7 +49,8 @@ impl Desk {
     pub(super) fn heartbeat(&mut self, heartbeat: &Heartbeat) {
         self.windows.hear(heartbeat);
         // After a gap the log may give our jobs to others: no orders before that is looked up.
-        let awake = self.hears_since().elapsed() > self.options.sweep * 2;
+        let awake = self.hears_since().elapsed() > self.options.sweep * 2
+            && self.renewed.elapsed() < self.options.beat * 2;
         let mut stop = Vec::new();
         for run in &heartbeat.runs {
             if let Some(known) = self.runs.get_mut(&run.run_id) {
@@ -51,10 +59,17 @@ impl Desk {
             }
             let over = match self.jobs.get(&run.job_id) {
                 None => self.ended_set.contains(&run.job_id) || self.asleep.contains(&run.job_id),
-                Some(held) => held.outstanding.get(&run.node_id).is_none_or(|out| {
-                    let sent = (out.dispatched.attempt, out.dispatched.epoch);
-                    (run.attempt, run.epoch) < sent || out.run.is_some_and(|r| r != run.run_id)
-                }),
+                Some(held) => {
+                    let known = held.state.node(&run.node_id);
+                    let known = known.map(|node| (node.attempt, node.epoch));
+                    let named = (run.attempt, run.epoch);
+                    // A run that is ahead of us is not over: we are the ones behind.
+                    known.is_some_and(|known| named <= known)
+                        && held.outstanding.get(&run.node_id).is_none_or(|out| {
+                            let sent = (out.dispatched.attempt, out.dispatched.epoch);
+                            named < sent || out.run.is_some_and(|r| r != run.run_id)
+                        })
+                }
             };
             if over {
                 stop.push(run.run_id);
@@ -72,6 +87,7 @@ impl Desk {
 
     /// Runs that no heartbeat has named for too long, although we would have heard it.
     pub(super) fn look(&mut self) {
+        self.settle(HARMLESS_AFTER);
         let silent = self.options.run_silence;
         let since = self.hears_since();
         let lost = self

@@ -280,6 +280,20 @@ async fn open_jobs_follow_their_events(log: Arc<dyn Log>) {
     assert!(!log.release(job).await.unwrap());
 }
 
+async fn orphans(
+    log: &Arc<dyn Log>,
+    caller: OwnerId,
+    stale: Option<Duration>,
+) -> Result<Vec<commands::log::JobRow>, commands::log::LogError> {
+    let wanted = commands::log::Orphans {
+        stale,
+        due_within: Duration::from_secs(60),
+        claims_max: 3,
+        limit: 10,
+    };
+    log.orphans(caller, wanted).await
+}
+
 async fn leases_are_taken_by_the_clock_of_the_log(log: Arc<dyn Log>) {
     let (mine, other) = (OwnerId(fresh_id()), OwnerId(fresh_id()));
     let stale = Duration::from_millis(50);
@@ -306,41 +320,21 @@ async fn leases_are_taken_by_the_clock_of_the_log(log: Arc<dyn Log>) {
     let long = Duration::from_secs(60);
     log.beat(other, "there", long).await.unwrap();
     assert!(log.beat(mine, "here", long).await.unwrap() >= 2);
-    assert!(
-        log.orphans(mine, Some(long), 3, 10)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(orphans(&log, mine, Some(long)).await.unwrap().is_empty());
     // Its lease runs out.
     let end = tokio::time::Instant::now() + Duration::from_secs(20);
-    while log
-        .orphans(mine, Some(stale), 3, 10)
-        .await
-        .unwrap()
-        .is_empty()
-    {
+    while orphans(&log, mine, Some(stale)).await.unwrap().is_empty() {
         assert!(tokio::time::Instant::now() < end);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let left = log.orphans(mine, None, 3, 10).await.unwrap();
+    let left = orphans(&log, mine, None).await.unwrap();
     assert!(left.is_empty(), "its owner is late, but has not left");
     // Renewed, it holds again; given up, the jobs are free at once.
     log.beat(other, "there", long).await.unwrap();
-    assert!(
-        log.orphans(mine, Some(long), 3, 10)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(orphans(&log, mine, Some(long)).await.unwrap().is_empty());
     log.leave(other).await.unwrap();
-    assert_eq!(log.orphans(mine, None, 3, 10).await.unwrap().len(), 1);
-    assert!(
-        log.orphans(other, Some(long), 3, 10)
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert_eq!(orphans(&log, mine, None).await.unwrap().len(), 1);
+    assert!(orphans(&log, other, Some(long)).await.unwrap().is_empty());
 }
 
 #[tokio::test]

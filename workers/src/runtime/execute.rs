@@ -55,11 +55,12 @@ pub(super) fn start(
 }
 
 impl Execution {
-    /// Gives the handler up.
-    pub(super) fn abandon(&self) {
+    /// Gives the handler up; false if it goes on until it returns.
+    pub(super) fn abandon(&self) -> bool {
         if let Some(abort) = &self.abort {
             abort.abort();
         }
+        self.abort.is_some()
     }
 }
 

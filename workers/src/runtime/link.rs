@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use domain::failure::{Failure, FailureClass};
 use domain::id::RunId;
@@ -13,6 +14,9 @@ use super::reporter::{Reporter, Verdict};
 
 /// How often a last word may be answered with "not started" before that is taken as the answer.
 const NOT_STARTED_MAX: u32 = 3;
+
+/// How long the owner may take to take a task back.
+const RELEASE_WAIT: Duration = Duration::from_secs(5);
 
 /// The line of one run.
 pub(crate) struct Link {
@@ -75,10 +79,15 @@ impl Link {
         if !self.is_announced() {
             return Verdict::Unanswered;
         }
-        match self.announce().await {
-            Verdict::Applied => self.send(ReportOutcome::Released).await,
-            verdict => verdict,
-        }
+        let released = async {
+            match self.announce().await {
+                Verdict::Applied => self.send(ReportOutcome::Released).await,
+                verdict => verdict,
+            }
+        };
+        // An owner that is gone must not hold up the leaving; its heir finds the run lost.
+        let released = tokio::time::timeout(RELEASE_WAIT, released).await;
+        released.unwrap_or(Verdict::Unanswered)
     }
 
     /// Reports the end, after the start was answered if it was sent.

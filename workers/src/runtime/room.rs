@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,6 +39,14 @@ impl Room {
             Err(TryLockError::WouldBlock) => return Err(StartError::Twice(worker_id.to_owned())),
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
+        // If somebody cleared the file away before we locked it, we have locked nothing.
+        let is_same = fs::metadata(&lock).is_ok_and(|at| {
+            file.metadata()
+                .is_ok_and(|open| open.ino() == at.ino() && open.dev() == at.dev())
+        });
+        if !is_same {
+            return Self::open(scratch, worker_id);
+        }
         remove(&path);
         Ok(Self {
             path,
@@ -62,7 +71,10 @@ fn clear_dead(scratch: &Path) {
         return;
     };
     for lock in entries.flatten().map(|entry| entry.path()) {
-        if lock.extension().is_some_and(|end| end == "lock") && is_dead(&lock) {
+        if lock.extension().is_some_and(|end| end == "lock")
+            && let Some(_held) = of_dead(&lock)
+        {
+            // Held until all is gone, so that nobody moves in meanwhile.
             tracing::info!(path = %lock.display(), "clearing away what a dead worker left");
             remove(&lock.with_extension(""));
             let _ = fs::remove_file(&lock);
@@ -70,10 +82,12 @@ fn clear_dead(scratch: &Path) {
     }
 }
 
-fn is_dead(lock: &Path) -> bool {
+/// The lock of a worker that is gone, held.
+fn of_dead(lock: &Path) -> Option<File> {
     let age = fs::metadata(lock).and_then(|meta| meta.modified());
     let is_old = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > YOUNG));
-    is_old && File::open(lock).is_ok_and(|file| file.try_lock().is_ok())
+    let file = is_old.then(|| File::open(lock).ok()).flatten()?;
+    file.try_lock().ok().map(|()| file)
 }
 
 fn remove(path: &Path) {

@@ -135,11 +135,12 @@ impl Run {
             }
         }
         if self.worker.shutdown.is_cancelled() {
-            return Verdict::Unanswered;
+            return self.link.release().await;
         }
-        let params = match self.params(&entry, manifest).await {
-            Ok(params) => params,
-            Err(failure) => return self.report(queue, slot.into(), self.failed(failure)).await,
+        let params = match self.prepared(&entry, manifest).await {
+            Ok(Ok(params)) => params,
+            Err(verdict) => return verdict,
+            Ok(Err(failure)) => return self.report(queue, slot.into(), self.failed(failure)).await,
         };
         bus::fault::point("started-handler");
         let slot = Arc::new(slot);
@@ -155,8 +156,9 @@ impl Run {
             }
             End::Returned(Err(failure)) => self.failed(failure),
             End::TimedOut => {
-                execution.abandon();
-                queue.hangs(&slot, &self.task.handler);
+                if !execution.abandon() {
+                    queue.hangs(&slot, &self.task.handler);
+                }
                 self.failed(self.timeout())
             }
             End::Refused(verdict) => {
@@ -185,6 +187,22 @@ impl Run {
     async fn leaves_soon(&self) {
         self.worker.shutdown.cancelled().await;
         tokio::time::sleep(LAST_ANSWER).await;
+    }
+
+    /// The same, unless something else comes first: fetching results may take its time.
+    async fn prepared(
+        &self,
+        entry: &Entry,
+        manifest: Option<Manifest>,
+    ) -> Result<Result<Map<String, Value>, Failure>, Verdict> {
+        let limit = Duration::from_secs(u64::from(self.task.timeout_seconds));
+        tokio::select! {
+            biased;
+            params = self.params(entry, manifest) => Ok(params),
+            () = self.worker.shutdown.cancelled() => Err(self.link.release().await),
+            () = self.cancel.stopped() => Err(Verdict::Settled),
+            () = tokio::time::sleep(limit) => Ok(Err(self.timeout())),
+        }
     }
 
     /// What the handler is given: complete, and checked against its declaration.
