@@ -5,112 +5,28 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::id::{JobId, NodeId, RunId};
-use domain::job::command::{Create, Report};
-use domain::job::{Command, Context, Event};
-use domain::message::{Heartbeat, ReportReply};
-use tokio::sync::{mpsc, oneshot};
+use domain::job::command::Report;
+use domain::job::{Command, Context};
+use domain::message::ReportReply;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::door::{Door, Input};
 use super::effects::Effects;
 use super::hearing::Hearing;
 use super::held::{Held, Trouble};
-use super::options::{Notice, Options, TURN};
+use super::options::{Options, TURN};
 use super::outstanding::{Changed, Lane};
 use super::reports::ReplyTo;
 use super::window::Windows;
-use crate::appender::{AppendError, Appended};
-use crate::log::{LogError, Owned};
 use crate::write::Writer;
 
-/// Reports that may wait; beyond that workers are asked to try again.
-const REPORTS_MAX: usize = 16_384;
 /// Inputs that are looked at together, so that one append takes what many of them decide.
 const ROUND: usize = 512;
 /// A job with so much undecided takes no more work until some of it is committed.
 const OUTBOX_MAX: usize = 1_000;
 /// Ended jobs that are remembered, to stop runs that have not heard of it.
 const ENDED_MAX: usize = 10_000;
-
-/// What is brought to the desk.
-pub(super) enum Input {
-    Report {
-        job: JobId,
-        report: Box<Report>,
-        reply: ReplyTo,
-    },
-    Heartbeat(Heartbeat),
-    /// A request that becomes a job here.
-    New(Box<Held>, Box<Create>),
-    /// A job that was claimed from somebody else, or found again.
-    Loaded(Box<Held>),
-    Appended {
-        job: JobId,
-        /// Which stay of the job on the desk it belongs to.
-        life: u64,
-        result: Result<Appended, AppendError>,
-    },
-    /// What others wrote to a job.
-    Tail {
-        job: JobId,
-        life: u64,
-        result: Result<Vec<Event>, LogError>,
-    },
-    /// Somebody else wrote to a job.
-    Changed(JobId),
-    Notice(Notice),
-    /// Time to look after what moves slowly.
-    Sweep,
-    /// Everything that the log gives to this owner; the answer is what it does not hold, but for what is
-    /// put down until after this time.
-    Owned(Vec<Owned>, DateTime<Utc>, oneshot::Sender<Vec<JobId>>),
-    Owners(u32),
-    /// A message that this process sent to itself has arrived.
-    Hears,
-    /// How much is held: jobs and nodes.
-    Load(oneshot::Sender<(usize, usize)>),
-    Holds(JobId, oneshot::Sender<bool>),
-}
-
-/// The way to the desk. Cheap to clone.
-#[derive(Clone)]
-pub(super) struct Door {
-    reports: mpsc::Sender<Input>,
-    inner: mpsc::UnboundedSender<Input>,
-}
-
-impl Door {
-    pub(super) fn new() -> (Self, mpsc::Receiver<Input>, mpsc::UnboundedReceiver<Input>) {
-        let (reports, from_workers) = mpsc::channel(REPORTS_MAX);
-        // Bounded by what the desk itself has set going: one append and one read per job.
-        let (inner, from_within) = mpsc::unbounded_channel();
-        (Self { reports, inner }, from_workers, from_within)
-    }
-
-    /// Brings what the process itself has found out.
-    pub(super) fn bring(&self, input: Input) {
-        // Closed only when the process ends.
-        let _ = self.inner.send(input);
-    }
-
-    /// Brings what came over the network; false if too much waits.
-    pub(super) fn bring_report(&self, input: Input) -> bool {
-        self.reports.try_send(input).is_ok()
-    }
-
-    /// Whether a job is on the desk.
-    pub(super) async fn holds(&self, job: JobId) -> bool {
-        let (answer, held) = oneshot::channel();
-        self.bring(Input::Holds(job, answer));
-        held.await.unwrap_or(false)
-    }
-
-    /// How many jobs and nodes are on the desk; proves that the desk turns.
-    pub(super) async fn load(&self) -> Option<(usize, usize)> {
-        let (answer, load) = oneshot::channel();
-        self.bring(Input::Load(answer));
-        load.await.ok()
-    }
-}
 
 /// A run that a worker has begun and the log knows.
 pub(super) struct Run {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::asset::News;
-use super::desk::{Door, Input};
+use super::door::{Door, Input};
 use super::held::Held;
 use super::options::Dispatch;
 use super::reports::{ReplyTo, send};

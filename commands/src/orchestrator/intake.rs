@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Door, Input};
+use super::door::{Door, Input};
 use super::held::Held;
 use super::load::LoadError;
 use super::options::CLAIMS_MAX;

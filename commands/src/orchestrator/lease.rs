@@ -9,7 +9,7 @@ use domain::job::Policy;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Door, Input};
+use super::door::{Door, Input};
 use super::intake::Intake;
 use super::reports::PING;
 

@@ -6,6 +6,7 @@
 
 mod asset;
 mod desk;
+mod door;
 mod effects;
 mod hearing;
 mod held;

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Door, Input};
+use super::door::{Door, Input};
 use super::results;
 use crate::dead_letter;
 use crate::log::Log;

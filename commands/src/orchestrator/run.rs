@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Desk, Door, Input};
+use super::desk::Desk;
+use super::door::{Door, Input};
 use super::effects::Effects;
 use super::intake::Intake;
 use super::lease::Keeper;

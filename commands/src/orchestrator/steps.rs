@@ -7,7 +7,8 @@ use domain::job::command::Create;
 use domain::job::{Command, Event};
 use domain::message::ReportReply;
 
-use super::desk::{Desk, Input};
+use super::desk::Desk;
+use super::door::Input;
 use super::effects::{ends, superseded};
 use super::held::{Held, Trouble};
 use super::outstanding::Changed;

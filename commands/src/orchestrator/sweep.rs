@@ -10,7 +10,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::desk::Input;
+use super::door::Input;
 use super::lease::{Keeper, every, locked};
 use super::load::LoadError;
 use super::options::CLAIMS_MAX;
