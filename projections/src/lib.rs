@@ -6,7 +6,7 @@
 pub mod dead_letters;
 pub mod dispatch;
 mod error;
-pub mod follower;
+mod follower;
 mod projector;
 pub mod read;
 mod read_models;
@@ -16,4 +16,4 @@ pub mod verify;
 
 pub use error::Error;
 pub use read_models::{NAME as READ_MODELS, VERSION as READ_MODELS_VERSION};
-pub use run::{Options, PROJECTOR_CONNECTIONS, project_until, rebuild, run};
+pub use run::{Options, PROJECTOR_CONNECTIONS, run};

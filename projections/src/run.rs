@@ -11,10 +11,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::Error;
 use crate::projector::Runner;
 use crate::read_models::ReadModels;
-use crate::store::{checkpoints, log};
 use crate::{dead_letters, follower};
 
 /// Connections of a projector, besides those of [`Options::pool`].
@@ -60,40 +58,6 @@ pub async fn run(options: Options, shutdown: CancellationToken) {
         dead_letters::collect(options.bus, options.pool, shutdown),
     );
     pool.close().await;
-}
-
-/// Projects here and now until the read models are at `pos`, or at the head of the log without it.
-///
-/// For tools and tests; a running projector is better left alone.
-pub async fn project_until(
-    pool: &PgPool,
-    owner: Uuid,
-    catalog: Arc<Catalog>,
-    pos: Option<i64>,
-) -> Result<(), Error> {
-    let goal = match pos {
-        Some(pos) => pos,
-        None => log::head(pool).await?,
-    };
-    let pool = projector_pool(pool);
-    let mut runner = Runner::new(
-        ReadModels::new(catalog),
-        pool.clone(),
-        owner,
-        Arc::new(Notify::new()),
-    );
-    while checkpoints::position(&pool, crate::READ_MODELS).await? < goal {
-        if !runner.step().await? {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-    runner.release().await;
-    Ok(())
-}
-
-/// Empties the read models; whoever projects fills them again from the start of the log.
-pub async fn rebuild(pool: &PgPool) -> Result<(), Error> {
-    Ok(checkpoints::reset(pool, crate::READ_MODELS).await?)
 }
 
 /// Connections with the settings that projectors want.

@@ -38,7 +38,7 @@ pub(super) async fn checks(connection: &mut PgConnection) -> Result<Vec<Check>, 
             parked > 0,
             "projection",
             format!("{parked} streams could not be followed to their end"),
-            "upgrade: an event is newer than this build; then rebuild the read models",
+            "upgrade: an event is newer than the build that projects, and jobs that are degraded stay so",
         ),
         Check::unless(
             quarantined > 0,

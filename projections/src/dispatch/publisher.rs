@@ -95,17 +95,6 @@ impl Publisher {
         self.shared.more.notify_one();
     }
 
-    /// How many messages were handed over and not yet sent.
-    #[must_use]
-    pub fn backlog(&self) -> usize {
-        let waiting = self
-            .shared
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        waiting.len()
-    }
-
     /// Sends what is handed over and watches the stream, until it is told to stop.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut sender = Sender {

@@ -116,28 +116,3 @@ pub(crate) async fn position<'c>(
             .await?;
     Ok(pos.unwrap_or(0))
 }
-
-/// Empties all read models and sends their projector back to the start, in one transaction.
-///
-/// The epoch is raised, so whoever led finds out before it writes again.
-pub(crate) async fn reset(pool: &sqlx::PgPool, name: &str) -> sqlx::Result<()> {
-    let mut tx = pool.begin().await?;
-    sqlx::query(
-        "update dagapp.projection_checkpoints
-         set pos = 0, epoch = epoch + 1, leader = null, expires_at = '-infinity' where name = $1",
-    )
-    .bind(name)
-    .execute(&mut *tx)
-    .await?;
-    sqlx::query("delete from dagapp.projection_errors where projector = $1")
-        .bind(name)
-        .execute(&mut *tx)
-        .await?;
-    sqlx::query(
-        "truncate dagapp.dag_jobs, dagapp.dag_node_states, dagapp.dag_task_results, dagapp.requests,
-                  dagapp.assets, dagapp.asset_revisions, dagapp.platforms, dagapp.workflows",
-    )
-    .execute(&mut *tx)
-    .await?;
-    tx.commit().await
-}

@@ -8,7 +8,7 @@ const READ_BYTES_MAX: i64 = 16 * 1024 * 1024;
 
 /// One event as the log keeps it.
 #[derive(Debug, Clone, FromRow)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub pos: i64,
     pub stream_id: String,
     pub version: i64,
@@ -22,7 +22,7 @@ pub struct Entry {
 
 impl Entry {
     /// The event itself.
-    pub fn decode(&self) -> Result<domain::event::Event, domain::event::DecodeError> {
+    pub(crate) fn decode(&self) -> Result<domain::event::Event, domain::event::DecodeError> {
         let schema_ver = u16::try_from(self.schema_ver).unwrap_or(u16::MAX);
         domain::event::decode(&self.kind, schema_ver, &self.payload)
     }

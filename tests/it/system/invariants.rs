@@ -184,7 +184,7 @@ async fn every_request_has_its_end(rig: &Rig, streams: &BTreeMap<String, Stream>
     }
 }
 
-/// 4: fold(log) = read model, and a rebuild gives the same.
+/// 4: fold(log) = read model, row by row.
 async fn read_models_are_the_log(rig: &Rig, last: u64) {
     let last = i64::try_from(last).unwrap();
     let deadline = Duration::from_secs(60);
