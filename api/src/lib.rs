@@ -1,3 +1,20 @@
-//! GraphQL, REST for platforms, authentication and metrics.
+//! The faces of Strata: GraphQL with live subscriptions, REST for platforms, authentication and limits.
 //!
-//! The room is laid out and still empty. It may use `domain`, `commands` and `projections`.
+//! Every request carries a key; what it may see is decided in one place, [`viewer`]: rows of its own
+//! organisation, and nothing else. Writes go through `commands`, reads through `projections::read`; there is
+//! no SQL in this package.
+
+mod app;
+mod auth;
+mod error;
+mod faults;
+pub mod graphql;
+mod live;
+mod pages;
+mod serve;
+mod viewer;
+
+pub use app::{App, Blobs, Options};
+pub use error::{Category, Fault, Problem};
+pub use serve::{router, serve};
+pub use viewer::Viewer;

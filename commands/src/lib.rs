@@ -4,6 +4,7 @@
 //! Everything that changes goes through [`appender::Appender`]; SQL stands only in repository modules
 //! below [`log`].
 
+pub mod access;
 pub mod appender;
 pub mod clock;
 pub mod control;
@@ -14,6 +15,8 @@ pub mod migrate;
 pub mod orchestrator;
 pub mod register;
 pub mod retry;
+pub mod review;
 pub mod submit;
+mod tenancy;
 pub mod why;
 pub mod write;

@@ -43,7 +43,9 @@ pub enum RegisterError {
     Log(#[from] LogError),
     #[error(transparent)]
     Append(#[from] AppendError),
-    #[error("others keep registering the same workflow; try again")]
+    #[error(transparent)]
+    Platform(platform::Rejection),
+    #[error("others keep registering the same; try again")]
     Contended,
 }
 
@@ -94,8 +96,9 @@ impl Writer {
                 return Ok(Registered::Known { id, version });
             }
             let events_new = events_new.into_iter().map(Event::Workflow).collect();
-            match self.put(&stream, events.len() as u64, events_new).await {
-                Ok(()) => return Ok(Registered::New { id, version }),
+            let put = self.put(&stream, events.len() as u64, events_new, SYSTEM);
+            match put.await {
+                Ok(_) => return Ok(Registered::New { id, version }),
                 Err(AppendError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -106,8 +109,24 @@ impl Writer {
     /// Makes the seeded platforms known (O-05).
     pub async fn register_platforms(&self) -> Result<(), RegisterError> {
         for seed in platform::seeds() {
-            let platform::Command::Register { platform_id, .. } = &seed;
-            let stream = format!("platform:{platform_id}");
+            match self.register_platform(seed, SYSTEM).await {
+                // An operator has changed it; the seed is only a beginning.
+                Ok(_) | Err(RegisterError::Platform(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a platform known, or changes what may change of it (O-04). Answers the position, if anything changed.
+    pub async fn register_platform(
+        &self,
+        command: platform::Command,
+        by: &str,
+    ) -> Result<Option<u64>, RegisterError> {
+        let platform::Command::Register { platform_id, .. } = &command;
+        let stream = format!("platform:{platform_id}");
+        for _ in 0..TRIES {
             let recorded = self.log.read_stream(&stream, 0, usize::MAX).await?;
             let state = recorded
                 .iter()
@@ -117,25 +136,19 @@ impl Writer {
                 })
                 .fold(platform::State::default(), |s, e| platform::evolve(s, &e));
             let context = self.context(actor());
-            let Ok(decision) = platform::decide(&state, seed, &context) else {
-                // An operator has changed it; the seed is only a beginning.
-                continue;
-            };
-            let events: Vec<Event> = decision
-                .into_events()
-                .into_iter()
-                .map(Event::Platform)
-                .collect();
+            let decided = platform::decide(&state, command.clone(), &context);
+            let events = decided.map_err(RegisterError::Platform)?.into_events();
             if events.is_empty() {
-                continue;
+                return Ok(None);
             }
-            match self.put(&stream, recorded.len() as u64, events).await {
-                // Somebody else registered it at the same moment.
-                Ok(()) | Err(AppendError::Conflict { .. }) => {}
+            let events = events.into_iter().map(Event::Platform).collect();
+            match self.put(&stream, recorded.len() as u64, events, by).await {
+                Ok(pos) => return Ok(Some(pos)),
+                Err(AppendError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+        Err(RegisterError::Contended)
     }
 
     async fn put(
@@ -143,16 +156,17 @@ impl Writer {
         stream: &str,
         expected: u64,
         events: Vec<Event>,
-    ) -> Result<(), AppendError> {
+        by: &str,
+    ) -> Result<u64, AppendError> {
         let append = Append {
             stream: stream.to_owned(),
             expected: Expected::Version(expected),
             org_id: SYSTEM.to_owned(),
-            meta: meta(SYSTEM, None),
+            meta: meta(by, None),
             events,
             open_job: None,
             closes: false,
         };
-        self.appender.append(&[append]).await.map(|_| ())
+        self.appender.append(&[append]).await.map(|done| done.pos)
     }
 }

@@ -9,11 +9,13 @@
 //! - [`handler`]: what every shipped handler takes and returns.
 //! - [`job`]: the execution of one request as a graph of tasks.
 //! - [`workflow`], [`request`], [`platform`], [`asset`]: the other aggregates.
+//! - [`access`]: what the holder of a key may do.
 //! - [`message`]: what orchestrators and workers say to each other.
 //! - [`event`]: how events are written, read back after upgrades, and chained by hash.
 
 #![warn(clippy::indexing_slicing)]
 
+pub mod access;
 pub mod asset;
 pub mod context;
 pub mod definition;

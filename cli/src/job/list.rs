@@ -17,11 +17,11 @@ pub(super) async fn run(args: &ListArgs, console: &mut Console<'_>) -> anyhow::R
         all.find(|status| status.word().eq_ignore_ascii_case(word))
     });
     let filter = JobFilter {
-        status,
+        statuses: status.into_iter().collect(),
         workflow_id: args.workflow.clone(),
-        org_id: None,
         limit: args.limit,
         cursor: args.cursor.clone(),
+        ..JobFilter::default()
     };
     let page = read::jobs(&pool, &filter).await;
     let page = page.map_err(client::unreadable)?;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::{FromRow, PgPool};
+use sqlx::{FromRow, PgPool, QueryBuilder};
 
 use super::{Page, limit, parse_time_cursor, time_cursor};
 use crate::Error;
@@ -47,67 +47,90 @@ pub struct Revision {
 #[derive(Debug, Clone, Default)]
 pub struct AssetFilter {
     pub org_id: Option<String>,
+    pub platform_id: Option<String>,
+    /// Those whose refs contain all of these.
+    pub refs: Option<Value>,
+    pub approval: Option<String>,
+    pub processing_status: Option<String>,
+    /// The beginning of the id, or a part of the title or of a ref.
+    pub text: Option<String>,
     /// Deleted ones are hidden without it.
     pub with_deleted: bool,
     pub limit: i64,
     pub cursor: Option<String>,
 }
 
+const SELECT: &str =
+    "select asset_id, org_id, platform_id, platform_refs, title, deleted, clearance, processing_status,
+            current_job_id, failure, revision, content_hash, approval, degraded, created_at, updated_at,
+            last_pos
+     from dagapp.assets";
+
 /// Assets, newest first.
 pub async fn assets(pool: &PgPool, filter: &AssetFilter) -> Result<Page<Asset>, Error> {
     let limit = limit(filter.limit);
     let cursor = parse_time_cursor(filter.cursor.as_deref())?;
-    let rows = sqlx::query_as(
-        "select asset_id, org_id, platform_id, platform_refs, title, deleted, clearance, processing_status,
-                current_job_id, failure, revision, content_hash, approval, degraded, created_at, updated_at,
-                last_pos
-         from dagapp.assets
-         where ($1::text is null or org_id = $1) and ($2 or not deleted)
-           and ($3::timestamptz is null or (created_at, asset_id) < ($3, $4::text))
-         order by created_at desc, asset_id desc limit $5",
-    )
-    .persistent(false)
-    .bind(&filter.org_id)
-    .bind(filter.with_deleted)
-    .bind(cursor.map(|(at, _)| at))
-    .bind(cursor.map(|(_, id)| id))
-    .bind(limit + 1)
-    .fetch_all(pool)
-    .await?;
-    Ok(Page::cut(rows, limit, |asset: &Asset| {
+    let mut query = QueryBuilder::new(SELECT);
+    query.push(" where true");
+    for (column, wanted) in [
+        (" and org_id = ", &filter.org_id),
+        (" and platform_id = ", &filter.platform_id),
+        (" and approval = ", &filter.approval),
+        (" and processing_status = ", &filter.processing_status),
+    ] {
+        if let Some(wanted) = wanted {
+            query.push(column).push_bind(wanted.clone());
+        }
+    }
+    if !filter.with_deleted {
+        query.push(" and not deleted");
+    }
+    if let Some(refs) = &filter.refs {
+        query.push(" and platform_refs @> ").push_bind(refs.clone());
+    }
+    if let Some(text) = &filter.text {
+        query
+            .push(" and (starts_with(asset_id, ")
+            .push_bind(text.clone());
+        query.push(") or position(lower(").push_bind(text.clone());
+        query.push(") in lower(coalesce(title, '') || ' ' || platform_refs::text)) > 0)");
+    }
+    if let Some((at, id)) = cursor {
+        query.push(" and (created_at, asset_id) < (");
+        query.push_bind(at).push(", ").push_bind(id).push(")");
+    }
+    query.push(" order by created_at desc, asset_id desc limit ");
+    query.push_bind(limit + 1);
+    let rows = query.build_query_as().persistent(false).fetch_all(pool);
+    Ok(Page::cut(rows.await?, limit, |asset: &Asset| {
         time_cursor(asset.created_at, &asset.asset_id)
     }))
 }
 
-/// One asset, deleted or not.
-pub async fn asset(pool: &PgPool, asset_id: &str) -> Result<Option<Asset>, Error> {
-    let row = sqlx::query_as(
-        "select asset_id, org_id, platform_id, platform_refs, title, deleted, clearance, processing_status,
-                current_job_id, failure, revision, content_hash, approval, degraded, created_at, updated_at,
-                last_pos
-         from dagapp.assets where asset_id = $1",
-    )
-    .bind(asset_id)
-    .fetch_optional(pool)
-    .await?;
-    Ok(row)
+/// Those of these assets that belong to the organisation, deleted or not, in no order.
+pub async fn assets_by_id(
+    pool: &PgPool,
+    org_id: &str,
+    ids: &[String],
+) -> Result<Vec<Asset>, Error> {
+    let mut query = QueryBuilder::new(SELECT);
+    query.push(" where asset_id = any(").push_bind(ids);
+    query.push(") and org_id = ").push_bind(org_id);
+    Ok(query.build_query_as().fetch_all(pool).await?)
 }
 
-/// The revisions of an asset, oldest first, after `revision`.
-pub async fn revisions(
+/// The revisions of several assets, oldest first; the newest `each` of every one.
+pub async fn revisions_of_assets(
     pool: &PgPool,
-    asset_id: &str,
-    revision: i32,
-    wanted: i64,
+    ids: &[String],
+    each: i64,
 ) -> Result<Vec<Revision>, Error> {
     let rows = sqlx::query_as(
-        "select asset_id, revision, content_hash, artifacts, origin, approval, approval_reason, created_at
-         from dagapp.asset_revisions where asset_id = $1 and revision > $2 order by revision limit $3",
-    )
-    .bind(asset_id)
-    .bind(revision)
-    .bind(limit(wanted))
-    .fetch_all(pool)
-    .await?;
-    Ok(rows)
+        "select r.* from unnest($1::text[]) as a (asset_id) cross join lateral (
+             select asset_id, revision, content_hash, artifacts, origin, approval, approval_reason, created_at
+             from dagapp.asset_revisions s where s.asset_id = a.asset_id
+             order by revision desc limit $2
+         ) r order by r.asset_id, r.revision",
+    );
+    Ok(rows.bind(ids).bind(limit(each)).fetch_all(pool).await?)
 }

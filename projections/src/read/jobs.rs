@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::job::JobStatus;
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::{FromRow, PgPool};
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 
 use super::{Page, limit, parse_time_cursor, time_cursor};
 use crate::Error;
@@ -44,56 +44,122 @@ pub struct Job {
 /// Which jobs to list.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
-    pub status: Option<JobStatus>,
-    pub workflow_id: Option<String>,
+    /// Those of one organisation; of all with nothing.
     pub org_id: Option<String>,
+    /// Any of these; all with none.
+    pub statuses: Vec<JobStatus>,
+    pub workflow_id: Option<String>,
+    /// The beginning of a job's, a request's or an asset's id, or a part of the workflow's.
+    pub text: Option<String>,
+    pub created_from: Option<DateTime<Utc>>,
+    /// Not included.
+    pub created_until: Option<DateTime<Utc>>,
     pub limit: i64,
     /// `next` of the page before.
     pub cursor: Option<String>,
 }
 
+const SELECT: &str =
+    "select job_id, workflow_id, workflow_version, workflow_hash, status::text as status, input_params,
+            request_id, org_id, priority, origin, owner_id, owner_heartbeat_at, paused, result, failure,
+            pending, ready, dispatched, running, completed, failed, skipped, degraded, created_at,
+            updated_at, completed_at, last_pos
+     from dagapp.dag_jobs_with_owner";
+
 /// Jobs, newest first.
 pub async fn jobs(pool: &PgPool, filter: &JobFilter) -> Result<Page<Job>, Error> {
     let limit = limit(filter.limit);
     let cursor = parse_time_cursor(filter.cursor.as_deref())?;
+    let mut query = QueryBuilder::new(SELECT);
+    conditions(&mut query, filter);
+    if let Some((at, id)) = cursor {
+        query.push(" and (created_at, job_id) < (");
+        query.push_bind(at).push(", ").push_bind(id).push(")");
+    }
+    query.push(" order by created_at desc, job_id desc limit ");
+    query.push_bind(limit + 1);
     // Not kept prepared: each combination of filters wants a plan, and an index, of its own.
-    let rows = sqlx::query_as(
-        "select job_id, workflow_id, workflow_version, workflow_hash, status::text as status, input_params,
-                request_id, org_id, priority, origin, owner_id, owner_heartbeat_at, paused, result, failure,
-                pending, ready, dispatched, running, completed, failed, skipped, degraded, created_at,
-                updated_at, completed_at, last_pos
-         from dagapp.dag_jobs_with_owner
-         where ($1::text is null or status = $1::dagapp.job_status)
-           and ($2::text is null or workflow_id = $2)
-           and ($3::text is null or org_id = $3)
-           and ($4::timestamptz is null or (created_at, job_id) < ($4, $5::text))
-         order by created_at desc, job_id desc limit $6",
-    )
-    .persistent(false)
-    .bind(filter.status.map(JobStatus::word))
-    .bind(&filter.workflow_id)
-    .bind(&filter.org_id)
-    .bind(cursor.map(|(at, _)| at))
-    .bind(cursor.map(|(_, id)| id))
-    .bind(limit + 1)
-    .fetch_all(pool)
-    .await?;
-    Ok(Page::cut(rows, limit, |job: &Job| {
+    let rows = query.build_query_as().persistent(false).fetch_all(pool);
+    Ok(Page::cut(rows.await?, limit, |job: &Job| {
         time_cursor(job.created_at, &job.job_id)
     }))
 }
 
-/// One job.
+/// How many jobs that fit the filter have each status, whatever page and status it asks for.
+pub async fn job_counts(pool: &PgPool, filter: &JobFilter) -> Result<Vec<(String, i64)>, Error> {
+    let all = JobFilter {
+        statuses: Vec::new(),
+        ..filter.clone()
+    };
+    let mut query =
+        QueryBuilder::new("select status::text, count(*) from dagapp.dag_jobs_with_owner");
+    conditions(&mut query, &all);
+    query.push(" group by status order by status");
+    let rows = query.build_query_as().persistent(false).fetch_all(pool);
+    Ok(rows.await?)
+}
+
+fn conditions(query: &mut QueryBuilder<Postgres>, filter: &JobFilter) {
+    query.push(" where true");
+    if let Some(org) = &filter.org_id {
+        query.push(" and org_id = ").push_bind(org.clone());
+    }
+    if !filter.statuses.is_empty() {
+        let words: Vec<&str> = filter.statuses.iter().map(|status| status.word()).collect();
+        // Spelled out, because a single value lets an index give the order too.
+        if let [word] = words[..] {
+            query.push(" and status = ").push_bind(word);
+            query.push("::dagapp.job_status");
+        } else {
+            query.push(" and status = any(").push_bind(words);
+            query.push("::dagapp.job_status[])");
+        }
+    }
+    if let Some(workflow) = &filter.workflow_id {
+        query
+            .push(" and workflow_id = ")
+            .push_bind(workflow.clone());
+    }
+    if let Some(from) = filter.created_from {
+        query.push(" and created_at >= ").push_bind(from);
+    }
+    if let Some(until) = filter.created_until {
+        query.push(" and created_at < ").push_bind(until);
+    }
+    if let Some(text) = &filter.text {
+        query
+            .push(" and (starts_with(job_id, ")
+            .push_bind(text.clone());
+        query
+            .push(") or starts_with(request_id, ")
+            .push_bind(text.clone());
+        query.push(") or position(").push_bind(text.to_lowercase());
+        query.push(
+            " in workflow_id) > 0 or exists (select from dagapp.requests r where r.request_id = ",
+        );
+        query.push("dag_jobs_with_owner.request_id and starts_with(r.asset_id, ");
+        query.push_bind(text.clone()).push(")))");
+    }
+}
+
+/// One job of whatever organisation.
 pub async fn job(pool: &PgPool, job_id: &str) -> Result<Option<Job>, Error> {
-    let row = sqlx::query_as(
-        "select job_id, workflow_id, workflow_version, workflow_hash, status::text as status, input_params,
-                request_id, org_id, priority, origin, owner_id, owner_heartbeat_at, paused, result, failure,
-                pending, ready, dispatched, running, completed, failed, skipped, degraded, created_at,
-                updated_at, completed_at, last_pos
-         from dagapp.dag_jobs_with_owner where job_id = $1",
-    )
-    .bind(job_id)
-    .fetch_optional(pool)
-    .await?;
-    Ok(row)
+    let ids = [job_id.to_owned()];
+    Ok(by_id(pool, None, &ids).await?.pop())
+}
+
+/// Those of these jobs that belong to the organisation, in no order.
+pub async fn jobs_by_id(pool: &PgPool, org_id: &str, ids: &[String]) -> Result<Vec<Job>, Error> {
+    by_id(pool, Some(org_id), ids).await
+}
+
+async fn by_id(pool: &PgPool, org_id: Option<&str>, ids: &[String]) -> Result<Vec<Job>, Error> {
+    let mut query = QueryBuilder::new(SELECT);
+    query.push(" where job_id = any(").push_bind(ids);
+    query.push(") and (").push_bind(org_id);
+    query
+        .push("::text is null or org_id = ")
+        .push_bind(org_id)
+        .push(")");
+    Ok(query.build_query_as().fetch_all(pool).await?)
 }

@@ -4,20 +4,29 @@
 
 mod assets;
 mod events;
+mod feed;
 mod jobs;
 mod nodes;
+mod owners;
+mod platforms;
 mod position;
 mod requests;
 mod workflows;
 
-pub use assets::{Asset, AssetFilter, Revision, asset, assets, revisions};
+pub use assets::{Asset, AssetFilter, Revision, assets, assets_by_id, revisions_of_assets};
 pub use events::{JobEvent, job_events};
-pub use jobs::{Job, JobFilter, job, jobs};
-pub use nodes::{ChildCounts, Node, TaskResult, attempts, fan_outs, has_node, nodes};
+pub use feed::{LogEvent, LogHead, log_after, log_head, org_after, stream_after};
+pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id};
+pub use nodes::{
+    ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes, children, fan_outs,
+    fan_outs_of_jobs, has_node, node, nodes, nodes_of_jobs,
+};
+pub use owners::{Owner, Waiting, owners, waiting};
+pub use platforms::{Platform, platforms};
 pub use position::{
     Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,
 };
-pub use requests::{Request, RequestFilter, request, requests};
+pub use requests::{Request, RequestFilter, requests, requests_by_id};
 pub use workflows::{Workflow, workflow, workflows};
 
 use chrono::{DateTime, Utc};

@@ -14,6 +14,7 @@ use crate::Error;
 /// A row of `dag_node_states`.
 #[derive(Debug, Clone, PartialEq, FromRow, Serialize)]
 pub struct Node {
+    pub job_id: String,
     pub node_id: String,
     pub parent: Option<String>,
     pub child_index: Option<i32>,
@@ -64,6 +65,13 @@ pub struct TaskResult {
     pub reported_at: DateTime<Utc>,
 }
 
+const NODE: &str =
+    "select job_id, node_id, parent, child_index, ordinal, stage, kind, status::text as status, task_id, attempt,
+            retry_count, epoch, handler, queue, worker_id, run_id, output, external, error_message, failure,
+            checkpoint, branch, skip_reason, skipped_by, ready_at, dispatched_at, started_at, completed_at,
+            updated_at
+     from dagapp.dag_node_states";
+
 /// Nodes in topological order, each fan-out followed by its children; without them on request.
 pub async fn nodes(
     pool: &PgPool,
@@ -74,27 +82,82 @@ pub async fn nodes(
 ) -> Result<Page<Node>, Error> {
     let limit = limit(wanted);
     let after = cursor.map(parse_place).transpose()?;
+    let mut query = sqlx::QueryBuilder::new(NODE);
+    query.push(" where job_id = ").push_bind(job_id);
+    if !with_children {
+        query.push(" and child_index is null");
+    }
+    if let Some((ordinal, child)) = after {
+        query.push(" and (ordinal > ").push_bind(ordinal);
+        query.push(" or (ordinal = ").push_bind(ordinal);
+        query
+            .push(" and child_index > ")
+            .push_bind(child)
+            .push("))");
+    }
+    query.push(" order by ordinal, child_index nulls first limit ");
+    query.push_bind(limit + 1);
+    let rows = query.build_query_as().persistent(false).fetch_all(pool);
+    Ok(Page::cut(rows.await?, limit, place))
+}
+
+/// The nodes of several jobs without the children of fan-outs, at most `each` of every job.
+pub async fn nodes_of_jobs(pool: &PgPool, jobs: &[String], each: i64) -> Result<Vec<Node>, Error> {
     let rows = sqlx::query_as(
-        "select node_id, parent, child_index, ordinal, stage, kind, status::text as status, task_id, attempt,
-                retry_count, epoch, handler, queue, worker_id, run_id, output, external, error_message, failure,
-                checkpoint, branch, skip_reason, skipped_by, ready_at, dispatched_at, started_at, completed_at,
-                updated_at
-         from dagapp.dag_node_states
-         where job_id = $1 and ($2 or child_index is null)
-           and ($3::int is null or ordinal > $3 or (ordinal = $3 and child_index > $4))
-         order by ordinal, child_index nulls first limit $5",
-    )
-    .persistent(false)
-    .bind(job_id)
-    .bind(with_children)
-    .bind(after.map(|(ordinal, _)| ordinal))
-    .bind(after.map(|(_, child)| child))
-    .bind(limit + 1)
-    .fetch_all(pool)
-    .await?;
-    Ok(Page::cut(rows, limit, |node: &Node| {
-        format!("{}.{}", node.ordinal, node.child_index.unwrap_or(-1))
-    }))
+        "select n.* from unnest($1::text[]) as j (job_id) cross join lateral (
+             select job_id, node_id, parent, child_index, ordinal, stage, kind, status::text as status, task_id,
+                    attempt, retry_count, epoch, handler, queue, worker_id, run_id, output, external,
+                    error_message, failure, checkpoint, branch, skip_reason, skipped_by, ready_at, dispatched_at,
+                    started_at, completed_at, updated_at
+             from dagapp.dag_node_states s
+             where s.job_id = j.job_id and s.child_index is null
+             order by ordinal limit $2
+         ) n order by n.job_id, n.ordinal",
+    );
+    Ok(rows.bind(jobs).bind(limit(each)).fetch_all(pool).await?)
+}
+
+/// Which children of a fan-out to list.
+#[derive(Debug, Clone, Default)]
+pub struct ChildFilter {
+    pub job_id: String,
+    pub parent: String,
+    pub status: Option<String>,
+    pub limit: i64,
+    pub cursor: Option<String>,
+}
+
+/// The children of one fan-out, in their order.
+pub async fn children(pool: &PgPool, filter: &ChildFilter) -> Result<Page<Node>, Error> {
+    let limit = limit(filter.limit);
+    let after = filter.cursor.as_deref().map(parse_place).transpose()?;
+    let mut query = sqlx::QueryBuilder::new(NODE);
+    query.push(" where job_id = ").push_bind(&filter.job_id);
+    // The place in the order is indexed, the name of the parent is not.
+    query.push(" and ordinal = (select ordinal from dagapp.dag_node_states where job_id = ");
+    query.push_bind(&filter.job_id).push(" and node_id = ");
+    query.push_bind(&filter.parent).push(") and child_index > ");
+    query.push_bind(after.map_or(-1, |(_, child)| child));
+    if let Some(status) = &filter.status {
+        query.push(" and status = ").push_bind(status);
+        query.push("::dagapp.node_status");
+    }
+    query.push(" order by ordinal, child_index limit ");
+    query.push_bind(limit + 1);
+    let rows = query.build_query_as().persistent(false).fetch_all(pool);
+    Ok(Page::cut(rows.await?, limit, place))
+}
+
+/// One node, or one child.
+pub async fn node(pool: &PgPool, job_id: &str, node_id: &str) -> Result<Option<Node>, Error> {
+    let mut query = sqlx::QueryBuilder::new(NODE);
+    query.push(" where job_id = ").push_bind(job_id);
+    query.push(" and node_id = ").push_bind(node_id);
+    Ok(query.build_query_as().fetch_optional(pool).await?)
+}
+
+fn place(node: &Node) -> String {
+    format!("{}.{}", node.ordinal, node.child_index.unwrap_or(-1))
 }
 
 fn parse_place(cursor: &str) -> Result<(i32, i32), Error> {
@@ -106,16 +169,30 @@ fn parse_place(cursor: &str) -> Result<(i32, i32), Error> {
 
 /// The children of each fan-out, counted by status.
 pub async fn fan_outs(pool: &PgPool, job_id: &str) -> Result<BTreeMap<String, ChildCounts>, Error> {
-    let rows: Vec<(String, String, i64)> = sqlx::query_as(
-        "select parent, status::text, count(*) from dagapp.dag_node_states
-         where job_id = $1 and parent is not null group by parent, status",
+    let rows = fan_outs_of_jobs(pool, &[job_id.to_owned()]).await?;
+    let mut counts: BTreeMap<String, ChildCounts> = BTreeMap::new();
+    for ((_, parent), of_parent) in rows {
+        counts.insert(parent, of_parent);
+    }
+    Ok(counts)
+}
+
+/// The same for several jobs, by job and fan-out.
+pub async fn fan_outs_of_jobs(
+    pool: &PgPool,
+    jobs: &[String],
+) -> Result<BTreeMap<(String, String), ChildCounts>, Error> {
+    let rows: Vec<(String, String, String, i64)> = sqlx::query_as(
+        "select job_id, parent, status::text, count(*) from dagapp.dag_node_states
+         where job_id = any($1) and parent is not null group by job_id, parent, status",
     )
-    .bind(job_id)
+    .bind(jobs)
     .fetch_all(pool)
     .await?;
-    let mut counts: BTreeMap<String, ChildCounts> = BTreeMap::new();
-    for (parent, status, count) in rows {
-        counts.entry(parent).or_default().insert(status, count);
+    let mut counts: BTreeMap<(String, String), ChildCounts> = BTreeMap::new();
+    for (job, parent, status, count) in rows {
+        let of_parent = counts.entry((job, parent)).or_default();
+        of_parent.insert(status, count);
     }
     Ok(counts)
 }
@@ -156,4 +233,33 @@ pub async fn attempts(
     .fetch_all(pool)
     .await?;
     Ok(rows)
+}
+
+/// The attempts of several nodes, each given by job and node, with what they returned and measured.
+pub async fn attempts_of_nodes(
+    pool: &PgPool,
+    nodes: &[(String, String)],
+    each: i64,
+) -> Result<Vec<TaskResult>, Error> {
+    let (jobs, names): (Vec<&str>, Vec<&str>) = nodes
+        .iter()
+        .map(|(job, node)| (job.as_str(), node.as_str()))
+        .unzip();
+    let rows = sqlx::query_as(
+        "select a.* from unnest($1::text[], $2::text[]) as w (job_id, node_id) cross join lateral (
+             select task_id, job_id, node_id, attempt, status::text as status, output, error_message, failure,
+                    worker_id, run_id, metrics, reported_at
+             from dagapp.dag_task_results r
+             where r.job_id = w.job_id and r.node_id = w.node_id
+             union all
+             select n.task_id, n.job_id, n.node_id, n.attempt, n.status::text, null, n.error_message, n.failure,
+                    n.worker_id, n.run_id, null, n.updated_at
+             from dagapp.dag_node_states n
+             where n.job_id = w.job_id and n.node_id = w.node_id and n.task_id is not null
+               and not exists (select from dagapp.dag_task_results r where r.task_id = n.task_id)
+             order by attempt limit $3
+         ) a order by a.job_id, a.node_id, a.attempt",
+    );
+    let rows = rows.bind(jobs).bind(names).bind(limit(each));
+    Ok(rows.fetch_all(pool).await?)
 }

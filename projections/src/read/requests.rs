@@ -66,15 +66,16 @@ pub async fn requests(pool: &PgPool, filter: &RequestFilter) -> Result<Page<Requ
     }))
 }
 
-/// One request.
-pub async fn request(pool: &PgPool, request_id: &str) -> Result<Option<Request>, Error> {
-    let row = sqlx::query_as(
+/// Those of these requests that belong to the organisation, in no order.
+pub async fn requests_by_id(
+    pool: &PgPool,
+    org_id: &str,
+    ids: &[String],
+) -> Result<Vec<Request>, Error> {
+    let rows = sqlx::query_as(
         "select request_id, org_id, platform_id, asset_id, refs, workflow_id, workflow_version, inputs, priority,
                 status, job_id, reason, submitted_at, updated_at, last_pos
-         from dagapp.requests where request_id = $1",
-    )
-    .bind(request_id)
-    .fetch_optional(pool)
-    .await?;
-    Ok(row)
+         from dagapp.requests where request_id = any($1) and org_id = $2",
+    );
+    Ok(rows.bind(ids).bind(org_id).fetch_all(pool).await?)
 }

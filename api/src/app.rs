@@ -1,0 +1,111 @@
+//! What all requests share.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use commands::access::Access;
+use commands::write::Writer;
+use futures_util::future::BoxFuture;
+use sqlx::PgPool;
+
+use crate::auth::Limiter;
+use crate::graphql::Schema;
+use crate::live::Live;
+
+/// How the API behaves.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The address under which others reach it, without a slash at the end.
+    pub public_url: String,
+    /// Origins whose pages may call it from a browser; none by default.
+    pub cors_origins: Vec<String>,
+    /// Requests per second of one key; bursts are four times that. Nothing means no limit.
+    pub rate_per_second: Option<u32>,
+    /// Connections for subscriptions, all together.
+    pub sockets_max: usize,
+    /// Subscriptions of one connection.
+    pub subscriptions_max: usize,
+    /// Bytes of one request.
+    pub body_bytes_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            public_url: "http://127.0.0.1:8080".to_owned(),
+            cors_origins: Vec::new(),
+            rate_per_second: Some(500),
+            sockets_max: 20_000,
+            subscriptions_max: 64,
+            body_bytes_max: 1024 * 1024,
+        }
+    }
+}
+
+/// Objects that workers wrote: logs of attempts and large results.
+pub trait Blobs: Send + Sync + 'static {
+    /// The beginning of an object, at most `max` bytes of it; nothing if there is none.
+    fn get<'a>(&'a self, path: &'a str, max: usize) -> BoxFuture<'a, Result<Option<Bytes>, String>>;
+}
+
+/// The API of one process. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) writer: Writer,
+    pub(crate) pool: PgPool,
+    pub(crate) access: Access,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) options: Options,
+    pub(crate) live: Live,
+    pub(crate) limiter: Limiter,
+    pub(crate) schema: Schema,
+}
+
+impl App {
+    /// An API over this write side and these read models.
+    #[must_use]
+    pub fn new(writer: Writer, pool: PgPool, blobs: Arc<dyn Blobs>, options: Options) -> Self {
+        let live = Live::new(pool.clone());
+        let core = Core {
+            writer: writer.clone(),
+            pool: pool.clone(),
+            access: Access::new(pool.clone()),
+            blobs: Arc::clone(&blobs),
+            public_url: options.public_url.clone().into(),
+            live: live.clone(),
+        };
+        let access = core.access.clone();
+        let inner = Inner {
+            writer,
+            pool,
+            access,
+            blobs,
+            limiter: Limiter::new(options.rate_per_second),
+            options,
+            live,
+            schema: crate::graphql::schema(core),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    pub(crate) fn core(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+/// What resolvers work with.
+#[derive(Clone)]
+pub(crate) struct Core {
+    pub(crate) writer: Writer,
+    pub(crate) pool: PgPool,
+    pub(crate) access: Access,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) public_url: Arc<str>,
+    pub(crate) live: Live,
+}

@@ -1,0 +1,196 @@
+//! The live feed: wakes subscribers when the log has grown, and hands them what is new.
+//!
+//! One task per process reads each event once and lays it into the topics that somebody listens to: the
+//! stream of a job or an asset, or everything of an organisation. A topic keeps a bounded tail. A subscriber
+//! has a cursor and asks for what comes after it; when that is older than the tail, it reads the log
+//! itself. So nobody misses or repeats a position, and a slow reader costs nothing but its own time.
+
+mod cursor;
+mod reader;
+mod topic;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use projections::read::{self, LogEvent};
+use sqlx::PgPool;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use cursor::{Cursor, CursorError};
+pub(crate) use reader::Reader;
+pub(crate) use topic::TopicId;
+use topic::Topic;
+
+/// How often to look when nobody gives a hint.
+const POLL: Duration = Duration::from_millis(250);
+/// Events of one look.
+const BATCH: i64 = 2_000;
+
+/// The feed of one process. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Live {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pool: PgPool,
+    wake: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Everything up to here was laid into the topics.
+    pos: i64,
+    /// The position is one of this log, and not just the beginning.
+    known: bool,
+    topics: HashMap<TopicId, Arc<Topic>>,
+}
+
+impl Live {
+    pub(crate) fn new(pool: PgPool) -> Self {
+        let inner = Inner {
+            pool,
+            wake: Notify::new(),
+            state: Mutex::default(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Follows the log until it is told to stop; errors only slow it down.
+    pub(crate) async fn run(&self, bus: Option<bus::Bus>, shutdown: CancellationToken) {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = self.follow() => {}
+            () = self.listen(bus) => {}
+        }
+    }
+
+    async fn follow(&self) {
+        loop {
+            match self.step().await {
+                Ok(true) => {}
+                Ok(false) => {
+                    let _ = tokio::time::timeout(POLL, self.inner.wake.notified()).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the live feed stumbled");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }
+
+    /// One look; whether there may be more at once.
+    async fn step(&self) -> Result<bool, projections::Error> {
+        let (pos, idle) = {
+            let state = self.state();
+            (state.pos, state.topics.is_empty())
+        };
+        if idle {
+            let head = read::log_head(&self.inner.pool).await?;
+            let mut state = self.state();
+            // Whoever came in the meantime counts on everything after the position that they saw.
+            if state.topics.is_empty() {
+                state.pos = head.pos;
+                state.known = true;
+            }
+            return Ok(false);
+        }
+        let events = read::log_after(&self.inner.pool, pos, BATCH).await?;
+        let more = !events.is_empty();
+        self.lay(events);
+        Ok(more)
+    }
+
+    fn lay(&self, events: Vec<LogEvent>) {
+        let mut state = self.state();
+        let mut touched: Vec<Arc<Topic>> = Vec::new();
+        for event in events {
+            state.pos = event.pos;
+            let event = Arc::new(event);
+            for id in [
+                TopicId::Stream(event.stream_id.as_str().into()),
+                TopicId::Org(event.org_id.as_str().into()),
+            ] {
+                if let Some(topic) = state.topics.get(&id) {
+                    topic.push(Arc::clone(&event));
+                    if !touched.iter().any(|known| Arc::ptr_eq(known, topic)) {
+                        touched.push(Arc::clone(topic));
+                    }
+                }
+            }
+        }
+        drop(state);
+        for topic in touched {
+            topic.wake();
+        }
+    }
+
+    /// Hints of others that the log has grown.
+    async fn listen(&self, bus: Option<bus::Bus>) {
+        let Some(bus) = bus else {
+            return std::future::pending().await;
+        };
+        loop {
+            if let Ok(mut hints) = bus.client.subscribe(bus.subjects.log_grew()).await {
+                while hints.next().await.is_some() {
+                    self.inner.wake.notify_one();
+                }
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    /// Joins a topic, making it if nobody listens to it yet.
+    fn join(&self, id: &TopicId, head: i64) -> Arc<Topic> {
+        let mut state = self.state();
+        if !state.known {
+            state.pos = head;
+            state.known = true;
+        }
+        let floor = state.pos;
+        let topic = state.topics.entry(id.clone());
+        let topic = Arc::clone(topic.or_insert_with(|| Arc::new(Topic::new(floor))));
+        drop(state);
+        self.inner.wake.notify_one();
+        topic
+    }
+
+    /// Leaves a topic; the last one takes it away.
+    fn leave(&self, id: &TopicId, topic: &Arc<Topic>) {
+        let mut state = self.state();
+        // One in the map, one with whoever leaves.
+        if Arc::strong_count(topic) <= 2 {
+            state.topics.remove(id);
+        }
+    }
+
+    /// A reader of everything after a cursor, or of what comes from now on.
+    pub(crate) async fn reader(
+        &self,
+        id: TopicId,
+        after: Option<&str>,
+    ) -> Result<Reader, CursorError> {
+        let head = read::log_head(&self.inner.pool).await?;
+        let incarnation = head.incarnation.simple().to_string();
+        let from = match after {
+            Some(text) => Cursor::parse(text, &incarnation, head.pos)?.pos,
+            None => head.pos,
+        };
+        let topic = self.join(&id, head.pos);
+        Ok(Reader::new(self.clone(), id, topic, from, incarnation))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.inner
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,110 @@
+//! The log for live views: short reads by position.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::Error;
+
+/// Bytes of one read; a single larger event still comes alone.
+const READ_BYTES_MAX: i64 = 4 * 1024 * 1024;
+
+/// One event as it was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+pub struct LogEvent {
+    pub pos: i64,
+    pub stream_id: String,
+    pub version: i64,
+    #[sqlx(rename = "type")]
+    pub kind: String,
+    pub org_id: String,
+    pub payload: Vec<u8>,
+    pub meta: Vec<u8>,
+    pub recorded_at: DateTime<Utc>,
+}
+
+/// Where the log ends, and which log it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromRow)]
+pub struct LogHead {
+    pub pos: i64,
+    pub incarnation: Uuid,
+    pub recorded_at: Option<DateTime<Utc>>,
+}
+
+impl LogEvent {
+    /// What happened, as data.
+    #[must_use]
+    pub fn data(&self) -> Value {
+        serde_json::from_slice(&self.payload).unwrap_or_default()
+    }
+
+    /// One field of who wanted it and why.
+    #[must_use]
+    pub fn meta_field(&self, name: &str) -> Option<String> {
+        let meta: Value = serde_json::from_slice(&self.meta).ok()?;
+        meta.get(name)?.as_str().map(str::to_owned)
+    }
+
+    /// The id behind a kind of stream, such as `job`.
+    #[must_use]
+    pub fn id_of(&self, kind: &str) -> Option<&str> {
+        self.stream_id.strip_prefix(kind)?.strip_prefix(':')
+    }
+}
+
+/// The end of the log.
+pub async fn log_head(pool: &PgPool) -> Result<LogHead, Error> {
+    let row = sqlx::query_as(
+        "select pos, incarnation, nullif(recorded_at, '-infinity') as recorded_at from dagapp.log_head",
+    );
+    Ok(row.fetch_one(pool).await?)
+}
+
+/// Events of everybody after a position; for the one task that hands them out.
+pub async fn log_after(pool: &PgPool, pos: i64, limit: i64) -> Result<Vec<LogEvent>, Error> {
+    let rows = sqlx::query_as(
+        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from (select *, sum(octet_length(payload)) over (order by pos) as total
+               from dagapp.events where pos > $1 and pos <= $1 + $2) e
+         where total <= $3 or pos = $1 + 1
+         order by pos",
+    );
+    let rows = rows.bind(pos).bind(limit).bind(READ_BYTES_MAX);
+    Ok(rows.fetch_all(pool).await?)
+}
+
+/// Events of one stream after a position, up to another.
+pub async fn stream_after(
+    pool: &PgPool,
+    stream_id: &str,
+    pos: i64,
+    upto: i64,
+    limit: i64,
+) -> Result<Vec<LogEvent>, Error> {
+    let rows = sqlx::query_as(
+        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from dagapp.events where stream_id = $1 and pos > $2 and pos <= $3
+         order by version limit $4",
+    );
+    let rows = rows.bind(stream_id).bind(pos).bind(upto).bind(limit);
+    Ok(rows.fetch_all(pool).await?)
+}
+
+/// Events of one organisation among the next `range` positions, and the last position looked at.
+pub async fn org_after(
+    pool: &PgPool,
+    org_id: &str,
+    pos: i64,
+    range: i64,
+) -> Result<(Vec<LogEvent>, i64), Error> {
+    let head = log_head(pool).await?.pos;
+    let upto = head.min(pos + range);
+    let rows = sqlx::query_as(
+        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from dagapp.events where pos > $1 and pos <= $2 and org_id = $3
+         order by pos",
+    );
+    let rows = rows.bind(pos).bind(upto).bind(org_id);
+    Ok((rows.fetch_all(pool).await?, upto))
+}
