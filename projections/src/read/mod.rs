@@ -15,7 +15,10 @@ mod workflows;
 
 pub use assets::{Asset, AssetFilter, Revision, assets, assets_by_id, revisions_of_assets};
 pub use events::{JobEvent, job_events};
-pub use feed::{LogEvent, LogHead, log_after, log_head, org_after, stream_after};
+pub use feed::{
+    LogEvent, LogHead, StreamFilter, events_at, log_after, log_head, org_after, stream_after,
+    stream_events,
+};
 pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id};
 pub use nodes::{
     ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes, children, fan_outs,

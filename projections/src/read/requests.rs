@@ -28,6 +28,14 @@ pub struct Request {
     pub last_pos: i64,
 }
 
+impl Request {
+    /// Where the list goes on after this row.
+    #[must_use]
+    pub fn cursor(&self) -> String {
+        time_cursor(self.submitted_at, &self.request_id)
+    }
+}
+
 /// Which requests to list.
 #[derive(Debug, Clone, Default)]
 pub struct RequestFilter {
@@ -61,9 +69,7 @@ pub async fn requests(pool: &PgPool, filter: &RequestFilter) -> Result<Page<Requ
     .bind(limit + 1)
     .fetch_all(pool)
     .await?;
-    Ok(Page::cut(rows, limit, |request: &Request| {
-        time_cursor(request.submitted_at, &request.request_id)
-    }))
+    Ok(Page::cut(rows, limit, Request::cursor))
 }
 
 /// Those of these requests that belong to the organisation, in no order.
