@@ -10,6 +10,7 @@
 //! - [`job`]: the execution of one request as a graph of tasks.
 //! - [`workflow`], [`request`], [`platform`], [`asset`]: the other aggregates.
 //! - [`message`]: what orchestrators and workers say to each other.
+//! - [`trace`]: which trace a piece of work belongs to.
 //! - [`event`]: how events are written, read back after upgrades, and chained by hash.
 
 #![warn(clippy::indexing_slicing)]
@@ -30,4 +31,5 @@ pub mod platform;
 pub mod priority;
 pub mod request;
 pub mod suggest;
+pub mod trace;
 pub mod workflow;
