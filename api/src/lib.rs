@@ -1,3 +1,6 @@
 //! GraphQL, REST for platforms, authentication and metrics.
 //!
-//! The room is laid out and still empty. It may use `domain`, `commands` and `projections`.
+//! The room is laid out and still empty, but for the operations face. It may use `domain`, `bus`,
+//! `commands` and `projections`.
+
+pub mod ops;

@@ -8,6 +8,7 @@ mod jobs;
 mod nodes;
 mod position;
 mod requests;
+mod vitals;
 mod workflows;
 
 pub use assets::{Asset, AssetFilter, Revision, asset, assets, revisions};
@@ -18,6 +19,7 @@ pub use position::{
     Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,
 };
 pub use requests::{Request, RequestFilter, request, requests};
+pub use vitals::{Backlog, Progress, ProjectorVitals, Vitals, callback_backlog, progress, vitals};
 pub use workflows::{Workflow, workflow, workflows};
 
 use chrono::{DateTime, Utc};
