@@ -10,6 +10,7 @@ mod error;
 mod faults;
 pub mod graphql;
 mod live;
+pub mod ops;
 mod pages;
 mod serve;
 mod viewer;

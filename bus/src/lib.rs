@@ -6,8 +6,10 @@
 mod connect;
 pub mod fault;
 mod login;
+pub mod metric;
 mod subjects;
 mod topology;
+pub mod trace;
 
 pub use connect::{Bus, ConnectError};
 pub use login::connect_nats;

@@ -9,10 +9,11 @@ use domain::message::JobMessage;
 use domain::platform::{self, Refs};
 use domain::priority::Priority;
 use domain::request::{self, CallbackRef, Inputs, Submission};
+use domain::trace::TraceParent;
 
 use crate::appender::{AppendError, Appended};
 use crate::definitions::NoDefinition;
-use crate::log::{Append, Expected, LogError, OpenJob};
+use crate::log::{Append, Expected, LogError, Meta, OpenJob};
 use crate::write::{Writer, fresh_id, meta};
 
 /// How often a lost race is tried again.
@@ -38,6 +39,8 @@ pub struct Order {
     pub retry_of: Option<JobId>,
     /// The same key of the same organisation always stands for the same request.
     pub idempotency_key: Option<String>,
+    /// The trace (W3C `traceparent`) that it belongs to; one that is not valid is left out.
+    pub trace: Option<String>,
 }
 
 /// A request that is in the log.
@@ -89,12 +92,13 @@ fn inputs_text(problems: &[InputProblem]) -> String {
 impl Writer {
     /// Accepts a request, or says why not. Answers when it is committed, and wakes orchestrators.
     pub async fn submit(&self, order: Order) -> Result<Submitted, SubmitError> {
+        let trace: Option<TraceParent> = order.trace.as_deref().and_then(|t| t.parse().ok());
         let submission = self.prepare(order).await?;
         let (submission, actor) = (Box::new(submission.0), submission.1);
         let role = Role::Platform;
         let context = self.context(Actor { id: actor, role });
         for _ in 0..TRIES {
-            match self.try_submit(&submission, &context).await {
+            match self.try_submit(&submission, &context, trace).await {
                 Err(SubmitError::Append(AppendError::Conflict { .. })) => {
                     if let Some(known) = self.known(&submission, &context).await? {
                         return Ok(known);
@@ -177,13 +181,17 @@ impl Writer {
         &self,
         submission: &Submission,
         context: &Context,
+        trace: Option<TraceParent>,
     ) -> Result<Submitted, SubmitError> {
         let state = request::State::default();
         let command = request::Command::Submit(Box::new(submission.clone()));
         let events = request::decide(&state, command, context)?.into_events();
         let job_id = JobId::of_request(submission.request_id);
         let request_id = submission.request_id.to_string();
-        let meta = meta(&context.actor.id, Some(request_id.clone()));
+        let meta = Meta {
+            trace: trace.map(String::from),
+            ..meta(&context.actor.id, Some(request_id.clone()))
+        };
         let mut group = vec![Append {
             stream: format!("request:{request_id}"),
             expected: Expected::Version(0),

@@ -11,6 +11,7 @@ mod owners;
 mod platforms;
 mod position;
 mod requests;
+mod vitals;
 mod workflows;
 
 pub use assets::{Asset, AssetFilter, Revision, assets, assets_by_id, revisions_of_assets};
@@ -30,6 +31,7 @@ pub use position::{
     Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,
 };
 pub use requests::{Request, RequestFilter, requests, requests_by_id};
+pub use vitals::{Backlog, Progress, ProjectorVitals, Vitals, callback_backlog, progress, vitals};
 pub use workflows::{Workflow, workflow, workflows};
 
 use chrono::{DateTime, Utc};
