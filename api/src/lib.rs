@@ -9,6 +9,7 @@ mod auth;
 mod error;
 mod faults;
 pub mod graphql;
+mod health;
 mod live;
 pub mod ops;
 mod pages;

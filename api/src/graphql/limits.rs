@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use async_graphql::extensions::{Extension, ExtensionContext, ExtensionFactory, NextParseQuery};
 use async_graphql::parser::types::{ExecutableDocument, Selection, SelectionSet};
-use async_graphql::{Response, ServerError, ServerResult, Variables};
+use async_graphql::{ServerError, ServerResult, Variables};
+
+use crate::error::{Category, Fault};
 
 /// Fields of one document, wherever they stand.
 const FIELDS_MAX: usize = 1_000;
@@ -41,28 +43,6 @@ impl Extension for Check {
         let document = next.run(ctx, query, variables).await?;
         check(&document)?;
         Ok(document)
-    }
-
-    async fn request(
-        &self,
-        ctx: &ExtensionContext<'_>,
-        next: async_graphql::extensions::NextRequest<'_>,
-    ) -> Response {
-        let mut response = next.run(ctx).await;
-        for error in &mut response.errors {
-            code(error);
-        }
-        response
-    }
-}
-
-/// Gives errors of the library itself a code too, so that every error has one.
-pub(super) fn code(error: &mut ServerError) {
-    let extensions = error.extensions.get_or_insert_default();
-    if extensions.get("code").is_none() {
-        extensions.set("code", "INVALID_DOCUMENT");
-        extensions.set("category", "validation");
-        extensions.set("remediation", "check the document against the schema");
     }
 }
 
@@ -119,10 +99,11 @@ impl Count {
 }
 
 fn refused(what: &str, max: usize) -> ServerError {
-    let mut error = ServerError::new(format!("a document has at most {max} {what}"), None);
-    let extensions = error.extensions.get_or_insert_default();
-    extensions.set("code", "DOCUMENT_TOO_LARGE");
-    extensions.set("category", "limit");
-    extensions.set("remediation", "ask for less at once, or in several requests");
-    error
+    let fault = Fault::new(
+        Category::Limit,
+        "DOCUMENT_TOO_LARGE",
+        format!("a document has at most {max} {what}"),
+        "ask for less at once, or in several requests",
+    );
+    async_graphql::Error::from(fault).into_server_error(async_graphql::Pos::default())
 }

@@ -6,6 +6,7 @@
 
 mod asset;
 mod context;
+mod errors;
 mod event;
 mod fleet;
 mod job;
@@ -24,6 +25,8 @@ mod workflow;
 use async_graphql::{SDLExportOptions, Schema as GraphqlSchema};
 
 use crate::app::Core;
+pub(crate) use context::Position;
+pub(crate) use fleet::Health;
 use mutation::Mutation;
 use query::Query;
 use subscription::Subscription;

@@ -169,3 +169,15 @@ async fn by_id(pool: &PgPool, org_id: Option<&str>, ids: &[String]) -> Result<Ve
         .push(")");
     Ok(query.build_query_as().fetch_all(pool).await?)
 }
+
+/// Those of these jobs that fit a filter, in no order; its page does not matter.
+pub async fn matching_jobs(
+    pool: &PgPool,
+    filter: &JobFilter,
+    ids: &[String],
+) -> Result<Vec<Job>, Error> {
+    let mut query = QueryBuilder::new(SELECT);
+    conditions(&mut query, filter);
+    query.push(" and job_id = any(").push_bind(ids).push(")");
+    Ok(query.build_query_as().persistent(false).fetch_all(pool).await?)
+}

@@ -20,7 +20,7 @@ pub use feed::{
     LogEvent, LogHead, StreamFilter, events_at, log_after, log_head, org_after, stream_after,
     stream_events,
 };
-pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id};
+pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id, matching_jobs};
 pub use nodes::{
     ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes, children, fan_outs,
     fan_outs_of_jobs, has_node, node, nodes, nodes_of_jobs,

@@ -20,6 +20,7 @@ pub struct Request {
     pub workflow_version: Option<i32>,
     pub inputs: Value,
     pub priority: String,
+    pub callbacks: Value,
     pub status: String,
     pub job_id: Option<String>,
     pub reason: Option<String>,
@@ -53,7 +54,7 @@ pub async fn requests(pool: &PgPool, filter: &RequestFilter) -> Result<Page<Requ
     let cursor = parse_time_cursor(filter.cursor.as_deref())?;
     let rows = sqlx::query_as(
         "select request_id, org_id, platform_id, asset_id, refs, workflow_id, workflow_version, inputs, priority,
-                status, job_id, reason, submitted_at, updated_at, last_pos
+                callbacks,                status, job_id, reason, submitted_at, updated_at, last_pos
          from dagapp.requests
          where ($1::text is null or org_id = $1) and ($2::text is null or status = $2)
            and ($3::text is null or asset_id = $3)
@@ -80,7 +81,7 @@ pub async fn requests_by_id(
 ) -> Result<Vec<Request>, Error> {
     let rows = sqlx::query_as(
         "select request_id, org_id, platform_id, asset_id, refs, workflow_id, workflow_version, inputs, priority,
-                status, job_id, reason, submitted_at, updated_at, last_pos
+                callbacks,                status, job_id, reason, submitted_at, updated_at, last_pos
          from dagapp.requests where request_id = any($1) and org_id = $2",
     );
     Ok(rows.bind(ids).bind(org_id).fetch_all(pool).await?)
