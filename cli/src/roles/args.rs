@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use workers::Profile;
 
+use super::api::Face;
 use super::ops::OpsArgs;
 use crate::args::DATA_DIR;
 use crate::logging::LogArgs;
@@ -172,7 +173,17 @@ pub(crate) struct UpArgs {
     #[command(flatten)]
     pub(crate) work: Work,
     #[command(flatten)]
-    pub(crate) ops: OpsArgs,
+    pub(crate) face: Face,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ApiArgs {
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) face: Face,
 }
 
 /// Reads `250ms`, `5s`, `2m` or `1h`.

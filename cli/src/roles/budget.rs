@@ -21,9 +21,14 @@ impl Budget {
         readers: 2,
         projector: projections::PROJECTOR_CONNECTIONS,
     };
+    pub(crate) const API: Self = Self {
+        appender: 1,
+        readers: 10,
+        projector: 0,
+    };
     pub(crate) const UP: Self = Self {
         appender: 1,
-        readers: 6,
+        readers: 12,
         projector: projections::PROJECTOR_CONNECTIONS,
     };
     /// One command of a person.
