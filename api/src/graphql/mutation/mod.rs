@@ -2,8 +2,8 @@
 
 mod assets;
 mod bulk;
-mod installation;
 mod jobs;
+mod operation;
 mod submit;
 
 use async_graphql::MergedObject;
@@ -15,5 +15,5 @@ pub(crate) struct Mutation(
     jobs::Jobs,
     bulk::Bulk,
     assets::Assets,
-    installation::Installation,
+    operation::Operation,
 );

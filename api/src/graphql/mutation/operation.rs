@@ -38,10 +38,10 @@ pub(super) struct DeadLetterPayload {
 }
 
 #[derive(Default)]
-pub(super) struct Installation;
+pub(super) struct Operation;
 
 #[Object]
-impl Installation {
+impl Operation {
     /// Makes a key. Admins make keys of their own organisation, operators of any.
     #[expect(clippy::too_many_arguments, reason = "each is an argument of the mutation")]
     async fn create_key(
