@@ -1,6 +1,8 @@
 //! The guide and the alert rules speak of metrics that the code really exports.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
 
 use bus::metric::{ALL, Kind};
 use granit_parser::{Event, Parser};
@@ -9,6 +11,8 @@ use crate::repo::{root, rust_files_below};
 
 const GUIDE: &str = "docs/guides/observe.md";
 const RULES: &str = "docs/operations/prometheus-rules.yaml";
+/// When each of them fires, for Prometheus' own tool.
+const CASES: &str = "docs/operations/prometheus-rules.test.yaml";
 
 fn text_of(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect(path)
@@ -36,6 +40,19 @@ fn metrics_in(text: &str) -> BTreeSet<String> {
 
 fn known() -> BTreeSet<String> {
     ALL.iter().map(|metric| metric.name.to_owned()).collect()
+}
+
+/// All texts of a YAML file, keys and values, in order.
+fn scalars(path: &str) -> Vec<String> {
+    let text = text_of(path);
+    let mut scalars = Vec::new();
+    for event in Parser::new_from_str(&text) {
+        let (event, _) = event.expect("valid YAML");
+        if let Event::Scalar(value, ..) = event {
+            scalars.push(value.into_owned());
+        }
+    }
+    scalars
 }
 
 #[test]
@@ -75,14 +92,7 @@ fn every_metric_is_measured_somewhere() {
 
 #[test]
 fn the_alert_rules_are_yaml_with_all_that_an_alert_needs() {
-    let text = text_of(RULES);
-    let mut scalars = Vec::new();
-    for event in Parser::new_from_str(&text) {
-        let (event, _) = event.expect("valid YAML");
-        if let Event::Scalar(value, ..) = event {
-            scalars.push(value.into_owned());
-        }
-    }
+    let scalars = scalars(RULES);
     let count = |word: &str| scalars.iter().filter(|scalar| *scalar == word).count();
     let alerts = count("alert");
     assert!(alerts >= 8, "{alerts} alerts");
@@ -102,4 +112,37 @@ fn the_alert_rules_are_yaml_with_all_that_an_alert_needs() {
     ] {
         assert_eq!(count(alert), 1, "{alert}");
     }
+}
+
+/// Prometheus' own tool for rules, where it is installed.
+fn promtool() -> Option<PathBuf> {
+    let named = std::env::var_os("STRATA_PROMTOOL").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<_> = std::env::split_paths(&path).collect();
+    let on_path = folders.into_iter().map(|folder| folder.join("promtool"));
+    named.into_iter().chain(on_path).find(|p| p.is_file())
+}
+
+#[test]
+fn every_alert_has_a_case_in_which_it_fires() {
+    let rules = scalars(RULES);
+    let names = rules.windows(2).filter(|pair| pair[0] == "alert");
+    let cases = scalars(CASES);
+    let unknown = metrics_in(&text_of(CASES));
+    let unknown: Vec<_> = unknown.difference(&known()).cloned().collect();
+    assert_eq!(unknown, Vec::<String>::new());
+    for name in names.map(|pair| &pair[1]) {
+        let fired = format!("ALERTS{{alertname=\"{name}\",alertstate=\"firing\",");
+        let is_expected = |pair: &[String]| pair[0] == "labels" && pair[1].starts_with(&fired);
+        assert!(cases.windows(2).any(is_expected), "{name} never fires");
+    }
+    // Whether they really do is for Prometheus to say; not every machine has it.
+    let Some(promtool) = promtool() else { return };
+    let run = Command::new(promtool)
+        .args(["test", "rules", CASES])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stdout) + String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{said}");
 }
