@@ -14,6 +14,8 @@ mod lexer;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod observe;
+#[cfg(test)]
 mod purity;
 #[cfg(test)]
 mod repo;
