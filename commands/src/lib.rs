@@ -5,6 +5,7 @@
 //! below [`log`].
 
 pub mod appender;
+pub mod callbacks;
 pub mod clock;
 pub mod control;
 pub mod dead_letter;
@@ -14,6 +15,7 @@ pub mod migrate;
 pub mod orchestrator;
 pub mod register;
 pub mod retry;
+pub mod secrets;
 pub mod submit;
 pub mod why;
 pub mod write;
