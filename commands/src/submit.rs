@@ -132,7 +132,9 @@ impl Writer {
             None => RequestId::new(fresh_id()),
         };
         for callback in &mut order.callbacks {
-            callback.secret_ref.get_or_insert_with(|| secrets::DEFAULT.to_owned());
+            callback
+                .secret_ref
+                .get_or_insert_with(|| secrets::DEFAULT.to_owned());
         }
         let mut submission = Submission {
             request_id,

@@ -3,6 +3,7 @@
 //! Lists are pages with a cursor; a page never holds more than [`PAGE_MAX`] rows.
 
 mod assets;
+mod callbacks;
 mod events;
 mod jobs;
 mod nodes;
@@ -11,6 +12,10 @@ mod requests;
 mod workflows;
 
 pub use assets::{Asset, AssetFilter, Revision, asset, assets, revisions};
+pub use callbacks::{
+    Callback, CallbackBacklog, CallbackFilter, Delivery, callback, callback_backlog, callbacks,
+    callbacks_of_jobs, deliveries,
+};
 pub use events::{JobEvent, job_events};
 pub use jobs::{Job, JobFilter, job, jobs};
 pub use nodes::{ChildCounts, Node, TaskResult, attempts, fan_outs, has_node, nodes};
