@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use workers::Profile;
 
+use super::callbacks::CallbackArgs;
 use crate::args::DATA_DIR;
 use crate::logging::LogArgs;
 
@@ -102,6 +103,8 @@ pub(crate) struct Own {
 pub(crate) struct ProjectorArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
+    #[command(flatten)]
+    pub(crate) callbacks: CallbackArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -164,6 +167,8 @@ pub(crate) struct UpArgs {
     pub(crate) own: Own,
     #[command(flatten)]
     pub(crate) work: Work,
+    #[command(flatten)]
+    pub(crate) callbacks: CallbackArgs,
 }
 
 /// Reads `250ms`, `5s`, `2m` or `1h`.

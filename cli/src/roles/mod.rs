@@ -5,6 +5,7 @@
 
 pub(crate) mod args;
 pub(crate) mod budget;
+pub(crate) mod callbacks;
 pub(crate) mod migrate;
 mod orchestrator;
 mod projector;
