@@ -9,7 +9,7 @@ use sqlx::{Connection, FromRow, PgConnection, PgPool};
 use uuid::Uuid;
 
 /// A callback that is ours to send.
-#[derive(Debug, Clone, FromRow)]
+#[derive(Debug, Clone, Default, FromRow)]
 pub(crate) struct Due {
     pub(crate) callback_id: String,
     pub(crate) job_id: String,
