@@ -6,6 +6,8 @@ mod api;
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod callbacks;
+#[cfg(test)]
 mod features;
 #[cfg(test)]
 mod launcher;

@@ -58,6 +58,22 @@ pub(super) async fn is_any_child_open(pool: &PgPool, job_id: &str) -> anyhow::Re
     Ok(open.bind(job_id).fetch_one(pool).await?)
 }
 
+/// How many callbacks have this status.
+pub(super) async fn callbacks(pool: &PgPool, status: &str) -> anyhow::Result<i64> {
+    let count = sqlx::query_scalar("select count(*) from dagapp.callback_outbox where status = $1");
+    Ok(count.bind(status).fetch_one(pool).await?)
+}
+
+/// How long each try of a callback took, shortest first.
+pub(super) async fn delivery_times(pool: &PgPool) -> anyhow::Result<Vec<Duration>> {
+    let seconds: Vec<f64> = sqlx::query_scalar(
+        "select duration_ms / 1000.0::float8 from dagapp.callback_deliveries order by 1",
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(durations(&seconds))
+}
+
 /// Where everything stands, for a person who wonders why it does not go on.
 pub(super) async fn state(pool: &PgPool) -> anyhow::Result<String> {
     let text = sqlx::query_scalar(

@@ -16,6 +16,7 @@ use workers::store::{Store, StoreError};
 
 use super::args::ApiArgs;
 use super::budget::Budget;
+use super::callbacks::CallbackArgs;
 use super::migrate;
 use super::stack::{Stack, Write};
 use crate::exit::{Exit, Stop};
@@ -31,26 +32,12 @@ pub(crate) struct Face {
     /// Where the API listens [default: 127.0.0.1:8080, or any free port if that is taken]
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
-    /// The address under which others reach the API [default: where it listens]
-    #[arg(long, value_name = "URL", env = "STRATA_PUBLIC_URL", value_parser = public_url)]
-    pub(crate) public_url: Option<String>,
     /// An origin whose pages may call the API from a browser; may be given several times
     #[arg(long = "cors-origin", value_name = "ORIGIN")]
     pub(crate) cors_origins: Vec<String>,
     /// Requests per second of one key, 0 for no limit; bursts may be four times that
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(crate) rate_limit: u32,
-}
-
-fn public_url(text: &str) -> Result<String, String> {
-    let plain = text.trim_end_matches('/');
-    let rest = plain
-        .strip_prefix("https://")
-        .or_else(|| plain.strip_prefix("http://"));
-    match rest {
-        Some(rest) if !rest.is_empty() && !rest.contains(['@', ' ', '?', '#']) => Ok(plain.to_owned()),
-        _ => Err("write an http or https address, such as https://strata.example.org".to_owned()),
-    }
 }
 
 pub(crate) fn run(args: &ApiArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
@@ -63,7 +50,7 @@ pub(crate) fn run(args: &ApiArgs, console: &mut Console<'_>) -> anyhow::Result<E
         let write = stack.write(&budget, Some(bus.clone())).await?;
         budget.announce(&write.pool).await;
         let store = stack.store(&args.store)?;
-        let serving = start(&args.face, &write, bus, store, &stop).await?;
+        let serving = start(&args.face, &args.callbacks, &write, bus, store, &stop).await?;
         console.talk(&format!("the API answers on {}", serving.url))?;
         let ended = tokio::select! {
             () = stop.cancelled() => Ok(Exit::Ok),
@@ -81,6 +68,8 @@ pub(crate) fn run(args: &ApiArgs, console: &mut Console<'_>) -> anyhow::Result<E
 pub(crate) struct Serving {
     /// Where it is reached from this machine.
     pub(crate) url: String,
+    /// And from everywhere else.
+    pub(crate) public_url: String,
     pub(crate) task: JoinHandle<()>,
     stop: CancellationToken,
 }
@@ -88,6 +77,7 @@ pub(crate) struct Serving {
 /// Begins to listen and to answer. From `leaving` on it is not ready.
 pub(crate) async fn start(
     face: &Face,
+    callbacks: &CallbackArgs,
     write: &Write,
     bus: Bus,
     store: Store,
@@ -108,8 +98,10 @@ pub(crate) async fn start(
         metrics,
     };
     let watched = Ops::start(watched, leaving.clone());
+    let public_url = callbacks.public_url.clone();
+    let public_url = public_url.unwrap_or_else(|| url.clone());
     let options = api::Options {
-        public_url: face.public_url.clone().unwrap_or_else(|| url.clone()),
+        public_url: public_url.clone(),
         cors_origins: face.cors_origins.clone(),
         rate_per_second: Some(face.rate_limit).filter(|rate| *rate > 0),
         ..api::Options::default()
@@ -123,7 +115,12 @@ pub(crate) async fn start(
         }
     });
     tracing::info!(address = %bound, "the API answers");
-    Ok(Serving { url, task, stop })
+    Ok(Serving {
+        url,
+        public_url,
+        task,
+        stop,
+    })
 }
 
 impl Serving {
@@ -177,18 +174,5 @@ impl Blobs for StoreBlobs {
                 Err(error) => Err(error.to_string()),
             }
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_public_address_is_one_of_the_web() {
-        assert_eq!(public_url("https://s.example/"), Ok("https://s.example".to_owned()));
-        for bad in ["", "s.example", "ftp://s", "http://", "http://u@s"] {
-            assert!(public_url(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use workers::Profile;
 
 use super::api::Face;
+use super::callbacks::CallbackArgs;
 use super::ops::OpsArgs;
 use crate::args::DATA_DIR;
 use crate::logging::LogArgs;
@@ -107,6 +108,8 @@ pub(crate) struct ProjectorArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     #[command(flatten)]
+    pub(crate) callbacks: CallbackArgs,
+    #[command(flatten)]
     pub(crate) ops: OpsArgs,
 }
 
@@ -174,6 +177,8 @@ pub(crate) struct UpArgs {
     pub(crate) work: Work,
     #[command(flatten)]
     pub(crate) face: Face,
+    #[command(flatten)]
+    pub(crate) callbacks: CallbackArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -184,6 +189,8 @@ pub(crate) struct ApiArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) face: Face,
+    #[command(flatten)]
+    pub(crate) callbacks: CallbackArgs,
 }
 
 /// Reads `250ms`, `5s`, `2m` or `1h`.

@@ -2,6 +2,9 @@
 
 use sqlx::PgPool;
 
+/// Of the read models and of callbacks.
+const PROJECTORS: u32 = projections::PROJECTOR_CONNECTIONS + projections::callbacks::CONNECTIONS;
+
 /// Connections by what they are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
@@ -17,9 +20,9 @@ impl Budget {
         projector: 0,
     };
     pub(crate) const PROJECTOR: Self = Self {
-        appender: 0,
-        readers: 2,
-        projector: projections::PROJECTOR_CONNECTIONS,
+        appender: 1,
+        readers: 4,
+        projector: PROJECTORS,
     };
     pub(crate) const API: Self = Self {
         appender: 1,
@@ -29,7 +32,7 @@ impl Budget {
     pub(crate) const UP: Self = Self {
         appender: 1,
         readers: 12,
-        projector: projections::PROJECTOR_CONNECTIONS,
+        projector: PROJECTORS,
     };
     /// One command of a person.
     pub(crate) const CLIENT: Self = Self {

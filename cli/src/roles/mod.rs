@@ -7,6 +7,7 @@ pub(crate) mod api;
 pub(crate) mod args;
 pub(crate) mod budget;
 pub(crate) mod local_key;
+pub(crate) mod callbacks;
 pub(crate) mod migrate;
 pub(crate) mod ops;
 mod orchestrator;

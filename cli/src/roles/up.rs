@@ -127,9 +127,12 @@ async fn start_roles(
     files::write(&owner_file(args), owner.as_bytes(), files::SECRET)?;
     let stops = [CancellationToken::new(), CancellationToken::new()];
     let [stop_projector, stop_worker] = stops.clone();
-    let projecting = projector::work(write.pool.clone(), bus.clone(), stop_projector);
+    let callbacks = args.callbacks.clone();
+    let its_bus = bus.clone();
+    let serving = api::start(&args.face, &callbacks, &write, its_bus, store.clone(), stop).await?;
+    let base_url = serving.public_url.clone();
+    let projecting = projector::work(&write, bus.clone(), callbacks, base_url, stop_projector);
     let projecting = tokio::spawn(projecting);
-    let serving = api::start(&args.face, &write, bus.clone(), store.clone(), stop).await?;
     let key = local_key::ensure(&write.pool, &args.stack.data_dir).await?;
     let context = Context {
         url: Some(serving.url.clone()),

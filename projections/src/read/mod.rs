@@ -3,6 +3,7 @@
 //! Lists are pages with a cursor; a page never holds more than [`PAGE_MAX`] rows.
 
 mod assets;
+mod callbacks;
 mod events;
 mod feed;
 mod jobs;
@@ -15,6 +16,10 @@ mod vitals;
 mod workflows;
 
 pub use assets::{Asset, AssetFilter, Revision, assets, assets_by_id, revisions_of_assets};
+pub use callbacks::{
+    Callback, CallbackBacklog, CallbackFilter, Delivery, callback, callback_backlog, callbacks,
+    callbacks_of_jobs, deliveries,
+};
 pub use events::{JobEvent, job_events};
 pub use feed::{
     LogEvent, LogHead, StreamFilter, events_at, log_after, log_head, org_after, stream_after,
@@ -31,7 +36,7 @@ pub use position::{
     Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,
 };
 pub use requests::{Request, RequestFilter, requests, requests_by_id};
-pub use vitals::{Backlog, Progress, ProjectorVitals, Vitals, callback_backlog, progress, vitals};
+pub use vitals::{Progress, ProjectorVitals, Vitals, progress, vitals};
 pub use workflows::{Workflow, workflow, workflows};
 
 use chrono::{DateTime, Utc};
