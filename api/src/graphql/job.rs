@@ -8,9 +8,10 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use super::asset::Asset;
+use super::callback::Callback;
 use super::context::{Position, core};
 use super::event::Event;
-use super::loaders::{AssetKey, Loaders, NodesOf, RequestKey};
+use super::loaders::{AssetKey, CallbacksOf, Loaders, NodesOf, RequestKey};
 use super::node::{Node, NodeCounts};
 use super::page;
 use super::request::Request;
@@ -244,6 +245,15 @@ impl Job {
             return Ok(None);
         };
         Ok(loaders.load_one(AssetKey(id)).await?.map(Asset))
+    }
+
+    /// Who is told when it ends.
+    #[graphql(complexity = "5 + 5 * child_complexity")]
+    async fn callbacks(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Callback>> {
+        let key = CallbacksOf(self.0.job_id.clone());
+        let loaded = ctx.data::<Loaders>()?.load_one(key).await?;
+        let rows = loaded.map(|rows| rows.iter().cloned().map(Callback).collect());
+        Ok(rows.unwrap_or_default())
     }
 
     /// Its nodes in topological order, without the children of fan-outs.

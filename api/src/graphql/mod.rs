@@ -5,6 +5,7 @@
 //! number of statements does not depend on the number of rows.
 
 mod asset;
+mod callback;
 mod context;
 mod errors;
 mod event;

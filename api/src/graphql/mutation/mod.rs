@@ -2,6 +2,7 @@
 
 mod assets;
 mod bulk;
+mod callbacks;
 mod jobs;
 mod operation;
 mod submit;
@@ -15,5 +16,6 @@ pub(crate) struct Mutation(
     jobs::Jobs,
     bulk::Bulk,
     assets::Assets,
+    callbacks::CallbackWishes,
     operation::Operation,
 );
