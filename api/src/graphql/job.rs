@@ -257,7 +257,7 @@ impl Job {
     }
 
     /// Its nodes in topological order, without the children of fan-outs.
-    #[graphql(complexity = "10 + 50 * child_complexity")]
+    #[graphql(complexity = "10 + 25 * child_complexity")]
     async fn nodes(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Node>> {
         let rows = self.nodes_now(ctx).await?;
         Ok(rows.iter().cloned().map(Node).collect())
@@ -271,7 +271,7 @@ impl Job {
     }
 
     /// Which node waits for which.
-    #[graphql(complexity = "20 + 50 * child_complexity")]
+    #[graphql(complexity = "20 + 25 * child_complexity")]
     async fn edges(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Edge>> {
         let core = core(ctx)?;
         let version = u32::try_from(self.0.workflow_version).ok();
@@ -313,7 +313,7 @@ impl Job {
     }
 
     /// When each node was what; for a picture of the time it took.
-    #[graphql(complexity = "10 + 50 * child_complexity")]
+    #[graphql(complexity = "10 + 25 * child_complexity")]
     async fn timeline(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<TimelineEntry>> {
         let rows = self.nodes_now(ctx).await?;
         let entry = |node: &read::Node| TimelineEntry {

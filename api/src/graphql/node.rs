@@ -181,7 +181,7 @@ impl Node {
     }
 
     /// Its attempts, the first one first.
-    #[graphql(complexity = "5 + 5 * child_complexity")]
+    #[graphql(complexity = "5 + 2 * child_complexity")]
     async fn attempts(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Attempt>> {
         let key = AttemptsOf(self.0.job_id.clone(), self.0.node_id.clone());
         let loaded = ctx.data::<Loaders>()?.load_one(key).await?;
@@ -288,7 +288,7 @@ impl Attempt {
     }
 
     /// What it wrote, the last lines if they are many.
-    #[graphql(complexity = "200 + child_complexity")]
+    #[graphql(complexity = "20 + child_complexity")]
     async fn logs(&self, ctx: &Context<'_>, last: Option<i32>) -> async_graphql::Result<Vec<LogLine>> {
         let last = last.and_then(|n| usize::try_from(n).ok());
         let last = last.unwrap_or(LOG_LINES_MAX).min(LOG_LINES_MAX);
