@@ -25,6 +25,8 @@ const WORKFLOW: &str = "bench_callbacks";
 const CALLERS: usize = 512;
 /// Deliveries that a sender has under way to one endpoint.
 const AT_ONCE: usize = 24;
+/// Callbacks on an idle system, one after another.
+const ONE_BY_ONE: u32 = 100;
 /// A rate below this is as good as standing still.
 const RATE_MIN: u32 = 50;
 
@@ -52,13 +54,14 @@ pub(super) async fn measure(rig: &Rig, callbacks: u32) -> anyhow::Result<Vec<Fig
         ..CallbackRef::to(receiver.url.as_str())
     };
     let deadline = Duration::from_secs(30 + u64::from(callbacks / RATE_MIN));
-    let submits = (0..callbacks).map(|_| {
+    let submit = || {
         let order = commands::submit::Order {
             callbacks: vec![to.clone()],
             ..plain_order(WORKFLOW)
         };
         rig.write.writer.submit(order)
-    });
+    };
+    let submits = (0..callbacks).map(|_| submit());
     let mut submits = futures_util::stream::iter(submits).buffer_unordered(CALLERS);
     while submits.try_next().await?.is_some() {}
     rig.all_done(deadline).await?;
@@ -69,14 +72,15 @@ pub(super) async fn measure(rig: &Rig, callbacks: u32) -> anyhow::Result<Vec<Fig
 
     let start = now();
     receiver.gate.send_replace(true);
-    wait(rig, deadline, async || {
-        Ok(look::callbacks(&rig.pool, "delivered").await? == i64::from(callbacks))
-    })
-    .await?;
+    delivered(rig, callbacks, deadline).await?;
     let total_s = start.elapsed().as_secs_f64();
     let received = receiver.received.load(Ordering::Relaxed);
     let rate_per_s = f64::from(callbacks) / total_s;
-    let times = look::delivery_times(&rig.pool).await?;
+    for nth in 1..=ONE_BY_ONE {
+        submit().await?;
+        delivered(rig, callbacks + nth, deadline).await?;
+    }
+    let times = look::callback_delays(&rig.pool, ONE_BY_ONE).await?;
     let body_bytes = receiver.bytes.load(Ordering::Relaxed) / received.max(1);
     let limit_per_s = plain_per_s(&receiver, callbacks, usize::try_from(body_bytes)?).await?;
     let memory = rig.memory()?;
@@ -92,6 +96,10 @@ pub(super) async fn measure(rig: &Rig, callbacks: u32) -> anyhow::Result<Vec<Fig
         rss_mb: largest(&memory),
         ..Figure::default()
     };
+    figure.also(
+        "times",
+        json!("from the end of a job to the call, one job after another"),
+    );
     figure.also("received", json!(received));
     figure.also("body_bytes", json!(body_bytes));
     figure.also(
@@ -102,6 +110,14 @@ pub(super) async fn measure(rig: &Rig, callbacks: u32) -> anyhow::Result<Vec<Fig
     );
     figure.also("rss_mb_by_role", json!(memory));
     Ok(vec![figure])
+}
+
+/// Waits until so many callbacks are delivered and settled.
+async fn delivered(rig: &Rig, callbacks: u32, deadline: Duration) -> anyhow::Result<()> {
+    wait(rig, deadline, async || {
+        Ok(look::callbacks(&rig.pool, "delivered").await? == i64::from(callbacks))
+    })
+    .await
 }
 
 /// Waits for a condition; says what stands still when it does not come.
@@ -126,13 +142,20 @@ async fn plain_per_s(receiver: &Receiver, requests: u32, bytes: usize) -> anyhow
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().no_proxy().build()?;
     let body = Bytes::from(vec![b'x'; bytes]);
+    let before = receiver.received.load(Ordering::Relaxed);
     let start = now();
     let sends = (0..requests).map(|_| client.post(&receiver.url).body(body.clone()).send());
     let mut sends = futures_util::stream::iter(sends).buffer_unordered(AT_ONCE);
     while let Some(answer) = sends.next().await {
         answer?.error_for_status()?;
     }
-    Ok(f64::from(requests) / start.elapsed().as_secs_f64())
+    let total_s = start.elapsed().as_secs_f64();
+    let received = receiver.received.load(Ordering::Relaxed) - before;
+    anyhow::ensure!(
+        received == u64::from(requests),
+        "the receiver lost requests"
+    );
+    Ok(f64::from(requests) / total_s)
 }
 
 impl Receiver {

@@ -64,11 +64,14 @@ pub(super) async fn callbacks(pool: &PgPool, status: &str) -> anyhow::Result<i64
     Ok(count.bind(status).fetch_one(pool).await?)
 }
 
-/// How long each try of a callback took, shortest first.
-pub(super) async fn delivery_times(pool: &PgPool) -> anyhow::Result<Vec<Duration>> {
+/// From the end of a job to the first try of its callback, of the latest so many, shortest first.
+pub(super) async fn callback_delays(pool: &PgPool, latest: u32) -> anyhow::Result<Vec<Duration>> {
     let seconds: Vec<f64> = sqlx::query_scalar(
-        "select duration_ms / 1000.0::float8 from dagapp.callback_deliveries order by 1",
+        "select extract(epoch from d.at - o.ended_at)::float8
+         from (select * from dagapp.callback_outbox order by end_pos desc limit $1) o
+         join dagapp.callback_deliveries d using (callback_id) where d.attempt = 1 order by 1",
     )
+    .bind(i64::from(latest))
     .fetch_all(pool)
     .await?;
     Ok(durations(&seconds))

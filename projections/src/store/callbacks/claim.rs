@@ -27,10 +27,10 @@ pub(crate) struct Due {
     pub(crate) round: i32,
     pub(crate) attempts: i32,
     pub(crate) deliveries: i32,
-    failures: Option<i32>,
-    openings: Option<i32>,
-    open_until: Option<DateTime<Utc>>,
-    probe_until: Option<DateTime<Utc>>,
+    pub(crate) failures: Option<i32>,
+    pub(crate) openings: Option<i32>,
+    pub(crate) open_until: Option<DateTime<Utc>>,
+    pub(crate) probe_until: Option<DateTime<Utc>>,
     /// When it was claimed.
     pub(crate) now: DateTime<Utc>,
 }
