@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod appender;
+pub mod callbacks;
 pub mod clock;
 pub mod control;
 pub mod dead_letter;
@@ -16,6 +17,7 @@ pub mod orchestrator;
 pub mod register;
 pub mod retry;
 pub mod review;
+pub mod secrets;
 pub mod submit;
 mod tenancy;
 pub mod why;

@@ -13,6 +13,7 @@ use domain::request::{self, CallbackRef, Inputs, Submission};
 use crate::appender::{AppendError, Appended};
 use crate::definitions::NoDefinition;
 use crate::log::{Append, Expected, LogError, OpenJob};
+use crate::secrets;
 use crate::write::{Writer, fresh_id, meta};
 
 /// How often a lost race is tried again.
@@ -111,7 +112,7 @@ impl Writer {
     }
 
     /// Checks what can be checked without a job, and fixes the version that will run.
-    async fn prepare(&self, order: Order) -> Result<(Submission, String), SubmitError> {
+    async fn prepare(&self, mut order: Order) -> Result<(Submission, String), SubmitError> {
         let definition = self
             .definitions
             .find(&order.workflow_id, order.workflow_version)
@@ -130,6 +131,9 @@ impl Writer {
             Some(key) => RequestId::from_key(&order.org_id, key),
             None => RequestId::new(fresh_id()),
         };
+        for callback in &mut order.callbacks {
+            callback.secret_ref.get_or_insert_with(|| secrets::DEFAULT.to_owned());
+        }
         let mut submission = Submission {
             request_id,
             org_id: order.org_id,

@@ -87,6 +87,10 @@ prefixed_uuid!(
     /// One piece of work that somebody asked for.
     RequestId, "request", "req_"
 );
+prefixed_uuid!(
+    /// One callback, the same at every try; receivers know it as `webhook-id`.
+    CallbackId, "callback", "msg_"
+);
 
 impl RequestId {
     /// The request that an organisation's idempotency key always stands for.
@@ -103,6 +107,15 @@ impl JobId {
     #[must_use]
     pub fn of_request(request: RequestId) -> Self {
         Self(Uuid::new_v5(&request.uuid(), b"job"))
+    }
+}
+
+impl CallbackId {
+    /// The callback of a job at this place in the list of its request, counted from 0.
+    #[must_use]
+    pub fn of_job(job: JobId, place: usize) -> Self {
+        let name = format!("callback:{place}");
+        Self(Uuid::new_v5(&job.uuid(), name.as_bytes()))
     }
 }
 

@@ -8,7 +8,7 @@
 //! - [`expr`]: the one expression language of templates and conditions.
 //! - [`handler`]: what every shipped handler takes and returns.
 //! - [`job`]: the execution of one request as a graph of tasks.
-//! - [`workflow`], [`request`], [`platform`], [`asset`]: the other aggregates.
+//! - [`workflow`], [`request`], [`platform`], [`asset`], [`callback`]: the other aggregates.
 //! - [`access`]: what the holder of a key may do.
 //! - [`message`]: what orchestrators and workers say to each other.
 //! - [`event`]: how events are written, read back after upgrades, and chained by hash.
@@ -17,6 +17,7 @@
 
 pub mod access;
 pub mod asset;
+pub mod callback;
 pub mod context;
 pub mod definition;
 pub mod event;

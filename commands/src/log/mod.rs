@@ -1,7 +1,7 @@
 //! The event log: what may be appended to it, and how it is read.
 //!
 //! [`PostgresLog`] is the real one, [`MemoryLog`] the one for simulations and fast tests; one contract
-//! suite holds for both. SQL stands only in `postgres.rs` and `open_jobs.rs`.
+//! suite holds for both. SQL stands only in `postgres.rs`, `open_jobs.rs` and `secrets.rs`.
 
 mod batch;
 mod error;
@@ -10,6 +10,7 @@ mod memory;
 mod memory_jobs;
 mod open_jobs;
 mod postgres;
+pub(crate) mod secrets;
 
 use chrono::{DateTime, Utc};
 use domain::event::{Event, Hash};

@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use super::kind::{Aggregate, Kind, kind_of};
 use super::upcast::{UPCASTS, upcast};
-use crate::{asset, job, platform, request, workflow};
+use crate::{asset, callback, job, platform, request, workflow};
 
 /// Any event of any aggregate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     Asset(asset::Event),
+    Callback(callback::Event),
     Job(job::Event),
     Platform(platform::Event),
     Request(request::Event),
@@ -61,6 +62,7 @@ pub fn encode(event: &Event) -> Result<Encoded, serde_json::Error> {
     let kind = event.kind();
     let payload = match event {
         Event::Asset(event) => serde_json::to_vec(event),
+        Event::Callback(event) => serde_json::to_vec(event),
         Event::Job(event) => serde_json::to_vec(event),
         Event::Platform(event) => serde_json::to_vec(event),
         Event::Request(event) => serde_json::to_vec(event),
@@ -117,6 +119,7 @@ where
     use serde::Deserialize as _;
     Ok(match aggregate {
         Aggregate::Asset => Event::Asset(asset::Event::deserialize(payload)?),
+        Aggregate::Callback => Event::Callback(callback::Event::deserialize(payload)?),
         Aggregate::Job => Event::Job(job::Event::deserialize(payload)?),
         Aggregate::Platform => Event::Platform(platform::Event::deserialize(payload)?),
         Aggregate::Request => Event::Request(request::Event::deserialize(payload)?),

@@ -1,7 +1,7 @@
 //! The catalogue of all events: their names on the wire and their current versions.
 
 use super::codec::Event;
-use crate::{asset, job, platform, request, workflow};
+use crate::{asset, callback, job, platform, request, workflow};
 
 /// What the log knows of one kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,7 @@ pub struct Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregate {
     Asset,
+    Callback,
     Job,
     Platform,
     Request,
@@ -42,6 +43,7 @@ macro_rules! catalogue {
         }
     };
     (@variant Asset $v:ident) => { asset::Event::$v { .. } };
+    (@variant Callback $v:ident) => { callback::Event::$v { .. } };
     (@variant Job $v:ident) => { job::Event::$v { .. } };
     (@variant Platform $v:ident) => { platform::Event::$v { .. } };
     (@variant Request $v:ident) => { request::Event::$v { .. } };
@@ -61,6 +63,11 @@ catalogue! {
         AssetProcessingCompleted "asset_processing_completed" v 1,
         AssetProcessingFailed "asset_processing_failed" v 1,
         AssetRolledBack "asset_rolled_back" v 1,
+    }
+    Callback {
+        CallbackDelivered "callback_delivered" v 1,
+        CallbackGivenUp "callback_given_up" v 1,
+        CallbackRedeliveryRequested "callback_redelivery_requested" v 1,
     }
     Job {
         JobCreated "job_created" v 1,

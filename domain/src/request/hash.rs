@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Inputs, Submission};
+use super::{CallbackRef, Inputs, Submission};
 use crate::json::{canonical, sha256_hex};
 
 /// The SHA-256 of what the caller asked for, as canonical JSON.
@@ -29,6 +29,14 @@ pub fn body_hash(submission: &Submission) -> String {
     // Only when given, so that hashes of earlier versions stay what they were.
     if let (Some(job), Value::Object(body)) = (submission.retry_of, &mut body) {
         body.insert("retry_of".to_owned(), json!(job));
+    }
+    let patience = |c: &CallbackRef| c.retry_count.is_some() || c.timeout_seconds.is_some();
+    if let (true, Value::Object(body)) = (submission.callbacks.iter().any(patience), &mut body) {
+        let each = submission.callbacks.iter();
+        let given: Vec<_> = each
+            .map(|c| json!([c.retry_count, c.timeout_seconds]))
+            .collect();
+        body.insert("callback_patience".to_owned(), json!(given));
     }
     hash(&body)
 }

@@ -13,6 +13,10 @@ pub const REFS_BYTES_MAX: usize = 64 * 1024;
 pub const CALLBACKS_MAX: usize = 8;
 /// Longest address of a callback.
 pub const URL_BYTES_MAX: usize = 2048;
+/// How many tries a callback may have after the first one.
+pub const CALLBACK_RETRIES_MAX: u32 = 20;
+/// How many seconds one try of a callback may take.
+pub const CALLBACK_SECONDS_MAX: u32 = 60;
 /// Longest name of an organisation, a workflow or a secret.
 pub const NAME_BYTES_MAX: usize = 64;
 
@@ -74,6 +78,11 @@ fn check_callback(index: usize, callback: &CallbackRef) -> Result<(), Rejection>
     match &callback.secret_ref {
         Some(name) if !is_name(name) => return Err(Rejection::InvalidName { field }),
         Some(_) | None => {}
+    }
+    let retries = callback.retry_count.unwrap_or(CALLBACK_RETRIES_MAX);
+    let seconds = callback.timeout_seconds.unwrap_or(CALLBACK_SECONDS_MAX);
+    if retries > CALLBACK_RETRIES_MAX || !(1..=CALLBACK_SECONDS_MAX).contains(&seconds) {
+        return Err(Rejection::InvalidPatience { index });
     }
     if is_callable(&callback.url) {
         Ok(())

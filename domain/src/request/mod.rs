@@ -22,7 +22,10 @@ pub use decide::decide;
 pub use event::Event;
 pub use evolve::evolve;
 pub use hash::{body_hash, parameters_key};
-pub use limits::{CALLBACKS_MAX, INPUT_BYTES_MAX, NAME_BYTES_MAX, REFS_BYTES_MAX, URL_BYTES_MAX};
+pub use limits::{
+    CALLBACK_RETRIES_MAX, CALLBACK_SECONDS_MAX, CALLBACKS_MAX, INPUT_BYTES_MAX, NAME_BYTES_MAX,
+    REFS_BYTES_MAX, URL_BYTES_MAX,
+};
 pub use rejection::Rejection;
 pub use state::{Progress, State};
 pub use submission::{CallbackRef, Inputs, Submission};

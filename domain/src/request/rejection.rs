@@ -1,7 +1,8 @@
 //! Why a command on a request is refused.
 
 use super::limits::{
-    CALLBACKS_MAX, INPUT_BYTES_MAX, NAME_BYTES_MAX, REFS_BYTES_MAX, URL_BYTES_MAX,
+    CALLBACK_RETRIES_MAX, CALLBACK_SECONDS_MAX, CALLBACKS_MAX, INPUT_BYTES_MAX, NAME_BYTES_MAX,
+    REFS_BYTES_MAX, URL_BYTES_MAX,
 };
 use crate::asset::AssetId;
 use crate::context::Role;
@@ -71,4 +72,10 @@ pub enum Rejection {
          without user name and password"
     )]
     InvalidCallback { index: usize },
+    /// A callback is to be tried too often or for too long.
+    #[error(
+        "callback {index} must have a retry count of 0 to {CALLBACK_RETRIES_MAX} \
+         and a time-out of 1 to {CALLBACK_SECONDS_MAX} seconds"
+    )]
+    InvalidPatience { index: usize },
 }

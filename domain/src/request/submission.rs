@@ -44,4 +44,23 @@ pub struct CallbackRef {
     /// The name of the signing secret in the secret store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<String>,
+    /// Tries after the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_count: Option<u32>,
+    /// How long one try may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<u32>,
+}
+
+impl CallbackRef {
+    /// A callback to this address, with the organisation's own secret and the usual patience.
+    #[must_use]
+    pub fn to(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            secret_ref: None,
+            retry_count: None,
+            timeout_seconds: None,
+        }
+    }
 }

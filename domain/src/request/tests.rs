@@ -49,8 +49,8 @@ fn submission() -> Submission {
 
 fn callback(url: &str) -> CallbackRef {
     CallbackRef {
-        url: url.into(),
         secret_ref: Some("callback-1".into()),
+        ..CallbackRef::to(url)
     }
 }
 
@@ -145,7 +145,7 @@ fn another_body_under_the_same_id_is_a_conflict() {
 
 #[test]
 fn the_body_hash_covers_what_the_caller_chose_and_nothing_else() {
-    let changes: [fn(&mut Submission); 8] = [
+    let changes: [fn(&mut Submission); 10] = [
         |s| s.org_id.push('x'),
         |s| s.platform_id.push('x'),
         |s| s.workflow_id.push('x'),
@@ -154,6 +154,8 @@ fn the_body_hash_covers_what_the_caller_chose_and_nothing_else() {
         |s| s.inputs = map(json!({"name": 1})),
         |s| s.refs = map(json!({})),
         |s| s.callbacks.clear(),
+        |s| s.callbacks[0].retry_count = Some(3),
+        |s| s.callbacks[0].timeout_seconds = Some(3),
     ];
     for (index, change) in changes.into_iter().enumerate() {
         let mut other = submission();

@@ -124,3 +124,16 @@ fn names_versions_hashes_and_refs_are_bounded() {
     let refs = map(json!({"k": "x".repeat(size_bytes - 8)}));
     refused(|s| s.refs = refs, Rejection::RefsTooLarge { size_bytes });
 }
+
+#[test]
+fn the_patience_with_a_receiver_is_bounded() {
+    let then = || Rejection::InvalidPatience { index: 0 };
+    refused(|s| s.callbacks[0].retry_count = Some(21), then());
+    refused(|s| s.callbacks[0].timeout_seconds = Some(0), then());
+    refused(|s| s.callbacks[0].timeout_seconds = Some(61), then());
+    let given = submit(|s| {
+        s.callbacks[0].retry_count = Some(20);
+        s.callbacks[0].timeout_seconds = Some(60);
+    });
+    assert!(decide(&State::default(), given, &testing::from(Role::Platform)).is_ok());
+}
