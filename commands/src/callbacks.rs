@@ -144,7 +144,9 @@ impl Writer {
         let mut folded: HashMap<CallbackId, Folded> = HashMap::new();
         for recorded in &recorded {
             let id = recorded.stream_id.strip_prefix(STREAM);
-            let Some(Ok(id)) = id.map(str::parse) else { continue };
+            let Some(Ok(id)) = id.map(str::parse) else {
+                continue;
+            };
             folded.entry(id).or_default().take(recorded)?;
         }
         Ok(folded)

@@ -129,7 +129,14 @@ mod tests {
             assert!(is_secret(good), "{good}");
         }
         let short = format!("whsec_{}", STANDARD.encode([7; 15]));
-        for bad in ["", "too short", &"x".repeat(257), "whsec_not base64 at all", &short, "a\nb                 "] {
+        for bad in [
+            "",
+            "too short",
+            &"x".repeat(257),
+            "whsec_not base64 at all",
+            &short,
+            "a\nb                 ",
+        ] {
             assert!(!is_secret(bad), "{bad}");
         }
         let shown = format!("{:?}", Secret(whsec.clone()));

@@ -11,7 +11,7 @@ use domain::priority::Priority;
 use domain::request::{self, CallbackRef, Inputs, Submission};
 
 use crate::appender::{AppendError, Appended};
-use crate::definitions::NoDefinition;
+use crate::definitions::{Definition, NoDefinition};
 use crate::log::{Append, Expected, LogError, OpenJob};
 use crate::secrets;
 use crate::write::{Writer, fresh_id, meta};
@@ -90,12 +90,21 @@ fn inputs_text(problems: &[InputProblem]) -> String {
 impl Writer {
     /// Accepts a request, or says why not. Answers when it is committed, and wakes orchestrators.
     pub async fn submit(&self, order: Order) -> Result<Submitted, SubmitError> {
+        self.submit_titled(order, None).await
+    }
+
+    /// The same; if the asset is new, people will see it under this title.
+    pub async fn submit_titled(
+        &self,
+        order: Order,
+        title: Option<&str>,
+    ) -> Result<Submitted, SubmitError> {
         let submission = self.prepare(order).await?;
         let (submission, actor) = (Box::new(submission.0), submission.1);
         let role = Role::Platform;
         let context = self.context(Actor { id: actor, role });
         for _ in 0..TRIES {
-            match self.try_submit(&submission, &context).await {
+            match self.try_submit(&submission, title, &context).await {
                 Err(SubmitError::Append(AppendError::Conflict { .. })) => {
                     if let Some(known) = self.known(&submission, &context).await? {
                         return Ok(known);
@@ -132,37 +141,18 @@ impl Writer {
             None => RequestId::new(fresh_id()),
         };
         for callback in &mut order.callbacks {
-            callback.secret_ref.get_or_insert_with(|| secrets::DEFAULT.to_owned());
+            callback
+                .secret_ref
+                .get_or_insert_with(|| secrets::DEFAULT.to_owned());
         }
-        let mut submission = Submission {
-            request_id,
-            org_id: order.org_id,
-            platform_id: order.platform_id,
-            asset_id,
-            refs: order.refs,
-            workflow_id: order.workflow_id,
-            workflow_version: order.workflow_version,
-            inputs: order.inputs,
-            priority: order.priority.unwrap_or(definition.graph.priority),
-            retry_of: order.retry_of,
-            callbacks: order.callbacks,
-            body_hash: String::new(),
-        };
-        // The hash is of what the caller chose; the version is fixed after it.
-        submission.body_hash = request::body_hash(&submission);
+        let actor = std::mem::take(&mut order.actor);
+        let mut submission = draft(order, request_id, asset_id, &definition);
         submission.workflow_version = Some(definition.graph.workflow.version);
-        Ok((submission, order.actor))
+        Ok((submission, actor))
     }
 
     async fn check_refs(&self, order: &Order) -> Result<(), SubmitError> {
-        let stream = format!("platform:{}", order.platform_id);
-        let recorded = self.log.read_stream(&stream, 0, usize::MAX).await?;
-        let mut state = platform::State::default();
-        for recorded in &recorded {
-            if let Ok(Event::Platform(event)) = recorded.decode() {
-                state = platform::evolve(state, &event);
-            }
-        }
+        let state = self.platform(&order.platform_id).await?;
         if state.platform().is_none() {
             let id = order.platform_id.chars().take(80).collect();
             return Err(SubmitError::UnknownPlatform(id));
@@ -177,9 +167,23 @@ impl Writer {
         })
     }
 
+    /// What is known of a platform.
+    pub(crate) async fn platform(&self, id: &str) -> Result<platform::State, LogError> {
+        let stream = format!("platform:{id}");
+        let recorded = self.log.read_stream(&stream, 0, usize::MAX).await?;
+        let mut state = platform::State::default();
+        for recorded in &recorded {
+            if let Ok(Event::Platform(event)) = recorded.decode() {
+                state = platform::evolve(state, &event);
+            }
+        }
+        Ok(state)
+    }
+
     async fn try_submit(
         &self,
         submission: &Submission,
+        title: Option<&str>,
         context: &Context,
     ) -> Result<Submitted, SubmitError> {
         let state = request::State::default();
@@ -214,7 +218,7 @@ impl Writer {
                     org_id: submission.org_id.clone(),
                     platform_id: submission.platform_id.clone(),
                     platform_refs: submission.refs.clone(),
-                    title: None,
+                    title: title.map(str::to_owned),
                 };
                 let events = asset::decide(&state, command, context)?.into_events();
                 group.push(Append {
@@ -239,7 +243,7 @@ impl Writer {
     }
 
     /// The same request if it is in the log already; an error if the body is another.
-    async fn known(
+    pub(crate) async fn known(
         &self,
         submission: &Submission,
         context: &Context,
@@ -289,4 +293,29 @@ impl Writer {
         )
         .await;
     }
+}
+
+/// What the caller asks for, with the hash of it: the version is fixed only after that.
+pub(crate) fn draft(
+    order: Order,
+    request_id: RequestId,
+    asset_id: Option<AssetId>,
+    definition: &Definition,
+) -> Submission {
+    let mut submission = Submission {
+        request_id,
+        org_id: order.org_id,
+        platform_id: order.platform_id,
+        asset_id,
+        refs: order.refs,
+        workflow_id: order.workflow_id,
+        workflow_version: order.workflow_version,
+        inputs: order.inputs,
+        priority: order.priority.unwrap_or(definition.graph.priority),
+        retry_of: order.retry_of,
+        callbacks: order.callbacks,
+        body_hash: String::new(),
+    };
+    submission.body_hash = request::body_hash(&submission);
+    submission
 }

@@ -24,7 +24,12 @@ pub(crate) async fn keep(
          on conflict (org_id, value) where name <> 'default' do update set retire_at = null
          returning name",
     );
-    Ok(kept.bind(org).bind(name).bind(value).fetch_one(pool).await?)
+    Ok(kept
+        .bind(org)
+        .bind(name)
+        .bind(value)
+        .fetch_one(pool)
+        .await?)
 }
 
 /// Adds a new secret of a name, and lets the older ones live for `overlap`; nothing if there is none.

@@ -4,6 +4,7 @@
 
 mod assets;
 mod events;
+mod facade;
 mod feed;
 mod jobs;
 mod nodes;
@@ -15,6 +16,7 @@ mod workflows;
 
 pub use assets::{Asset, AssetFilter, Revision, assets, assets_by_id, revisions_of_assets};
 pub use events::{JobEvent, job_events};
+pub use facade::{JobRecord, job_record};
 pub use feed::{LogEvent, LogHead, log_after, log_head, org_after, stream_after};
 pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id};
 pub use nodes::{
