@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use commands::access::Access;
@@ -9,8 +10,10 @@ use futures_util::future::BoxFuture;
 use sqlx::PgPool;
 
 use crate::auth::Limiter;
+use crate::error::{Category, Fault};
 use crate::graphql::Schema;
 use crate::live::Live;
+use crate::ops::fleet::Fleet;
 
 /// How the API behaves.
 #[derive(Debug, Clone)]
@@ -63,12 +66,28 @@ pub(crate) struct Inner {
     pub(crate) live: Live,
     pub(crate) limiter: Limiter,
     pub(crate) schema: Schema,
+    streams: Arc<AtomicUsize>,
+}
+
+/// A place among the streams and sockets that are open; free again when it is dropped.
+pub(crate) struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl App {
     /// An API over this write side and these read models.
     #[must_use]
-    pub fn new(writer: Writer, pool: PgPool, blobs: Arc<dyn Blobs>, options: Options) -> Self {
+    pub fn new(
+        writer: Writer,
+        pool: PgPool,
+        blobs: Arc<dyn Blobs>,
+        fleet: Fleet,
+        options: Options,
+    ) -> Self {
         let live = Live::new(pool.clone());
         let core = Core {
             writer: writer.clone(),
@@ -77,6 +96,7 @@ impl App {
             blobs: Arc::clone(&blobs),
             public_url: options.public_url.clone().into(),
             live: live.clone(),
+            fleet,
         };
         let access = core.access.clone();
         let inner = Inner {
@@ -88,10 +108,26 @@ impl App {
             options,
             live,
             schema: crate::graphql::schema(core),
+            streams: Arc::default(),
         };
         Self {
             inner: Arc::new(inner),
         }
+    }
+
+    /// A place for one more stream or socket, if there is one.
+    pub(crate) fn take_place(&self) -> Result<Place, Fault> {
+        let streams = &self.inner.streams;
+        let place = Place(Arc::clone(streams));
+        if streams.fetch_add(1, Ordering::Relaxed) < self.inner.options.sockets_max {
+            return Ok(place);
+        }
+        Err(Fault::new(
+            Category::Unavailable,
+            "TOO_MANY_STREAMS",
+            "this server has as many open streams as it takes",
+            "try again later, or another server",
+        ))
     }
 
     pub(crate) fn core(&self) -> &Inner {
@@ -108,4 +144,5 @@ pub(crate) struct Core {
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) public_url: Arc<str>,
     pub(crate) live: Live,
+    pub(crate) fleet: Fleet,
 }

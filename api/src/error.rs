@@ -202,32 +202,3 @@ impl IntoResponse for Fault {
         (status, Json(ErrorBody { error: self })).into_response()
     }
 }
-
-/// In GraphQL the parts travel as `extensions`.
-impl From<Fault> for async_graphql::Error {
-    fn from(fault: Fault) -> Self {
-        let mut error = Self::new(fault.message.clone());
-        let mut extensions = async_graphql::ErrorExtensionValues::default();
-        extensions.set("code", fault.code);
-        extensions.set("category", fault.category.as_str());
-        extensions.set("remediation", fault.remediation);
-        extensions.set("userFixable", fault.user_fixable);
-        if !fault.problems.is_empty() {
-            let problems = fault.problems.into_iter().map(|problem| {
-                async_graphql::Value::Object(
-                    [
-                        ("field", problem.field),
-                        ("code", problem.code),
-                        ("message", problem.message),
-                    ]
-                    .into_iter()
-                    .map(|(name, text)| (async_graphql::Name::new(name), text.into()))
-                    .collect(),
-                )
-            });
-            extensions.set("problems", async_graphql::Value::List(problems.collect()));
-        }
-        error.extensions = Some(extensions);
-        error
-    }
-}

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::{self, context::ContextBuilder};
+use async_nats::jetstream::context::{ContextBuilder, PublishErrorKind};
+use async_nats::jetstream;
 use async_nats::{Client, ConnectOptions};
 use bytes::Bytes;
 use serde::Serialize;
@@ -19,6 +20,14 @@ const JETSTREAM_TIMEOUT: Duration = Duration::from_secs(5);
 const HINT_TIMEOUT: Duration = Duration::from_millis(50);
 /// Messages that may wait in memory for a subscriber of ours.
 const SUBSCRIPTION_CAPACITY: usize = 65_536;
+
+/// A message could not be sent.
+#[derive(Debug, thiserror::Error)]
+#[error("the message was not sent to {subject}: {reason}")]
+pub struct NotSent {
+    subject: String,
+    reason: String,
+}
 
 /// A connected client with the names of the installation.
 #[derive(Debug, Clone)]
@@ -93,6 +102,32 @@ impl Bus {
             ack_wait: ACK_WAIT,
             address: Address(url.to_owned()),
         })
+    }
+
+    /// Sends a message of ours again: to the stream that keeps its subject, or to whoever listens now.
+    pub async fn send_again(&self, subject: &str, payload: Vec<u8>) -> Result<(), NotSent> {
+        let refused = |reason: String| NotSent {
+            subject: subject.to_owned(),
+            reason,
+        };
+        if !self.subjects.is_ours(subject) {
+            return Err(refused("it is not a subject of this installation".to_owned()));
+        }
+        let payload = Bytes::from(payload);
+        let published = self.jetstream.publish(subject.to_owned(), payload.clone());
+        let stored = match published.await {
+            Ok(stored) => stored.await,
+            Err(error) => Err(error),
+        };
+        match stored {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {}
+            Err(error) => return Err(refused(error.to_string())),
+        }
+        let sent = self.client.publish(subject.to_owned(), payload).await;
+        sent.map_err(|error| refused(error.to_string()))?;
+        let flushed = self.client.flush().await;
+        flushed.map_err(|error| refused(error.to_string()))
     }
 
     /// Publishes without any promise, as wake-ups are: a failure is only a slower wake-up.

@@ -6,10 +6,12 @@
 mod connect;
 pub mod fault;
 mod login;
+pub mod metric;
 mod subjects;
 mod topology;
+pub mod trace;
 
-pub use connect::{Bus, ConnectError};
+pub use connect::{Bus, ConnectError, NotSent};
 pub use login::connect_nats;
 pub use subjects::{InvalidQueue, Subjects, check_queue};
 pub use topology::{ACK_WAIT, TopologyError};

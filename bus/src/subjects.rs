@@ -42,6 +42,13 @@ impl Subjects {
         format!("{}_{name}", self.prefix.to_uppercase().replace('-', "_"))
     }
 
+    /// Whether a subject belongs to this installation, and names one place.
+    #[must_use]
+    pub fn is_ours(&self, subject: &str) -> bool {
+        let rest = subject.strip_prefix(&self.prefix);
+        rest.is_some_and(|rest| rest.starts_with('.')) && !subject.contains(['*', '>', ' '])
+    }
+
     /// Requests that wait for a job (stream `ORCHESTRATOR_JOBS`).
     #[must_use]
     pub fn orchestrator_jobs(&self) -> String {

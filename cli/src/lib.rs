@@ -22,6 +22,7 @@ pub mod services;
 mod shipped;
 mod simulate;
 mod source;
+mod spans;
 mod validate;
 
 use std::ffi::OsString;
@@ -38,6 +39,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
         Ok(cli) => execute(cli.command, console),
         Err(error) => Ok(show_usage(&error, console)),
     };
+    spans::finish();
     // First: whatever else the command said, it did not hand over what was asked for.
     if let Some(lost) = console.finish() {
         let message = format!("cannot write the output: {lost}");

@@ -3,8 +3,12 @@
 use std::io::{IsTerminal, Write, stderr};
 
 use clap::{Args, ValueEnum};
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Identity, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
+
+use crate::spans;
 
 /// Shown when neither `--log-level` nor `RUST_LOG` says something else.
 const DEFAULT: &str = "info,sqlx=warn,async_nats=warn";
@@ -42,14 +46,20 @@ pub(crate) fn init_quiet(args: &LogArgs) {
 /// Starts logging from this level on, unless another one is asked for.
 pub(crate) fn init_at_least(args: &LogArgs, level: LogLevel) {
     let log_level = args.log_level.unwrap_or(level);
-    init(&LogArgs {
+    let args = LogArgs {
         log_level: Some(log_level),
         ..args.clone()
-    });
+    };
+    start(&args, None::<Identity>);
 }
 
-/// Starts logging; once per process, later calls change nothing.
+/// Starts logging, and the export of traces if it is asked for; once per process, later calls change
+/// nothing.
 pub(crate) fn init(args: &LogArgs) {
+    start(args, spans::layer());
+}
+
+fn start(args: &LogArgs, spans: Option<impl Layer<Registry> + Send + Sync>) {
     let terminal = stderr().is_terminal();
     let human = if terminal {
         LogFormat::Human
@@ -57,14 +67,18 @@ pub(crate) fn init(args: &LogArgs) {
         LogFormat::Json
     };
     let coloured = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let builder = tracing_subscriber::fmt()
-        .with_writer(|| Forgiving)
-        .with_env_filter(filter(args.log_level));
-    // Fails only if it has been called before.
-    let _ = match args.log_format.unwrap_or(human) {
-        LogFormat::Human => builder.with_ansi(coloured).with_target(false).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| Forgiving);
+    let lines = match args.log_format.unwrap_or(human) {
+        LogFormat::Human => lines.with_ansi(coloured).with_target(false).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
+    // The level is for the lines alone: a trace must not depend on how much is logged.
+    let lines = lines.with_filter(filter(args.log_level));
+    // Fails only if it has been called before.
+    let _ = tracing_subscriber::registry()
+        .with(spans)
+        .with(lines)
+        .try_init();
 }
 
 /// Stderr, without a word when nobody reads it any more: a log that cannot be written must not end the

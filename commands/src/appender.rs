@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bus::metric;
 use chrono::{DateTime, Utc};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -130,13 +131,22 @@ async fn run(
             }
         }
         let (batch, waiting) = collect(&mut held_back);
+        let begun = tokio::time::Instant::now();
         match send(&log, &batch, &shutdown).await {
             Ok(done) => {
+                measure(&batch, begun.elapsed());
                 committed(answer_all(waiting, &batch, &done));
             }
             Err(error) => refuse(&log, waiting, batch, error, &shutdown).await,
         }
     }
+}
+
+fn measure(batch: &Batch, took: Duration) {
+    let events: usize = batch.commands.iter().map(|c| c.event_count).sum();
+    // Far below 2^52.
+    metrics::histogram!(metric::APPEND_BATCH_EVENTS).record(events as f64);
+    metrics::histogram!(metric::APPEND_DURATION).record(took);
 }
 
 /// Takes as many groups as fit; a second group for one stream waits for the next batch.
@@ -191,6 +201,7 @@ async fn send(
                 if error.is_transient() || unsure && matches!(error, LogError::Refused(_)) =>
             {
                 unsure = true;
+                metrics::counter!(metric::APPEND_RETRIES).increment(1);
                 tracing::warn!(%error, "append is repeated");
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}

@@ -47,6 +47,14 @@ pub async fn is_current(options: &PgConnectOptions) -> Result<bool, LogError> {
     Ok(newest == Some(applied(&mut connection).await?.1))
 }
 
+/// The same over a pool, for a process that asks now and then whether it still fits. A schema that is
+/// further on fits, too: steps only add, so that old and new binaries run side by side.
+pub async fn fits(pool: &sqlx::PgPool) -> Result<bool, LogError> {
+    let mut connection = pool.acquire().await?;
+    let newest = MIGRATIONS.iter().map(|step| step.version).max();
+    Ok(newest <= Some(applied(&mut connection).await?.1))
+}
+
 async fn applied(connection: &mut PgConnection) -> Result<(usize, i64), LogError> {
     let row = sqlx::query("select to_regclass('_sqlx_migrations') is not null as there")
         .fetch_one(&mut *connection)

@@ -49,6 +49,7 @@ impl Writer {
             callbacks: before.callbacks,
             retry_of: Some(job),
             idempotency_key: Some(format!("retry of {job}")),
+            trace: None,
         };
         Ok(self.submit(order).await?)
     }

@@ -9,10 +9,11 @@ use domain::message::JobMessage;
 use domain::platform::{self, Refs};
 use domain::priority::Priority;
 use domain::request::{self, CallbackRef, Inputs, Submission};
+use domain::trace::TraceParent;
 
 use crate::appender::{AppendError, Appended};
 use crate::definitions::{Definition, NoDefinition};
-use crate::log::{Append, Expected, LogError, OpenJob};
+use crate::log::{Append, Expected, LogError, Meta, OpenJob};
 use crate::secrets;
 use crate::write::{Writer, fresh_id, meta};
 
@@ -39,6 +40,8 @@ pub struct Order {
     pub retry_of: Option<JobId>,
     /// The same key of the same organisation always stands for the same request.
     pub idempotency_key: Option<String>,
+    /// The trace (W3C `traceparent`) that it belongs to; one that is not valid is left out.
+    pub trace: Option<String>,
 }
 
 /// A request that is in the log.
@@ -99,12 +102,14 @@ impl Writer {
         order: Order,
         title: Option<&str>,
     ) -> Result<Submitted, SubmitError> {
+        let trace: Option<TraceParent> = order.trace.as_deref().and_then(|t| t.parse().ok());
         let submission = self.prepare(order).await?;
         let (submission, actor) = (Box::new(submission.0), submission.1);
         let role = Role::Platform;
         let context = self.context(Actor { id: actor, role });
         for _ in 0..TRIES {
-            match self.try_submit(&submission, title, &context).await {
+            let tried = self.try_submit(&submission, title, &context, trace);
+            match tried.await {
                 Err(SubmitError::Append(AppendError::Conflict { .. })) => {
                     if let Some(known) = self.known(&submission, &context).await? {
                         return Ok(known);
@@ -185,13 +190,17 @@ impl Writer {
         submission: &Submission,
         title: Option<&str>,
         context: &Context,
+        trace: Option<TraceParent>,
     ) -> Result<Submitted, SubmitError> {
         let state = request::State::default();
         let command = request::Command::Submit(Box::new(submission.clone()));
         let events = request::decide(&state, command, context)?.into_events();
         let job_id = JobId::of_request(submission.request_id);
         let request_id = submission.request_id.to_string();
-        let meta = meta(&context.actor.id, Some(request_id.clone()));
+        let meta = Meta {
+            trace: trace.map(String::from),
+            ..meta(&context.actor.id, Some(request_id.clone()))
+        };
         let mut group = vec![Append {
             stream: format!("request:{request_id}"),
             expected: Expected::Version(0),

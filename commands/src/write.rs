@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bus::Bus;
 use domain::context::{Actor, Context};
+use domain::trace::TraceParent;
 use uuid::Uuid;
 
 use crate::appender::Appender;
@@ -39,13 +40,19 @@ pub(crate) fn meta(actor: &str, correlation: Option<String>) -> Meta {
         command_id: fresh_id(),
         correlation,
         causation: None,
+        trace: None,
     }
 }
 
-/// The same, of an owner: each write says under which claim it was made.
-pub(crate) fn owned_meta(fence: domain::job::Fence, correlation: String) -> Meta {
+/// The same, of an owner: each write says under which claim it was made, and for which trace.
+pub(crate) fn owned_meta(
+    fence: domain::job::Fence,
+    correlation: String,
+    trace: Option<TraceParent>,
+) -> Meta {
     Meta {
         causation: Some(format!("claim {} of {}", fence.epoch, fence.owner)),
+        trace: trace.map(String::from),
         ..meta("orchestrator", Some(correlation))
     }
 }

@@ -47,6 +47,19 @@ impl FailureClass {
         Self::Contract,
     ];
 
+    /// The word on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::Throttling => "throttling",
+            Self::Permanent => "permanent",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+            Self::Contract => "contract",
+        }
+    }
+
     /// How often a task may run in total when its workflow gives no retry block.
     #[must_use]
     pub fn default_attempts_max(self) -> u32 {

@@ -11,6 +11,7 @@
 //! - [`workflow`], [`request`], [`platform`], [`asset`], [`callback`]: the other aggregates.
 //! - [`access`]: what the holder of a key may do.
 //! - [`message`]: what orchestrators and workers say to each other.
+//! - [`trace`]: which trace a piece of work belongs to.
 //! - [`event`]: how events are written, read back after upgrades, and chained by hash.
 
 #![warn(clippy::indexing_slicing)]
@@ -33,4 +34,5 @@ pub mod platform;
 pub mod priority;
 pub mod request;
 pub mod suggest;
+pub mod trace;
 pub mod workflow;

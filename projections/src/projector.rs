@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bus::metric;
 use sqlx::{Connection, PgConnection, PgPool};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -91,6 +92,8 @@ impl<P: Projector> Runner<P> {
                 Ok(false) => POLL_EVERY,
                 Err(error) => {
                     self.forget();
+                    let name = self.projector.name();
+                    metrics::counter!(metric::PROJECTOR_ERRORS, "projector" => name).increment(1);
                     tracing::warn!(projector = self.projector.name(), error = %error.chain(), "projector stumbled");
                     backoff = (backoff * 2).min(BACKOFF_MAX);
                     backoff
@@ -140,6 +143,9 @@ impl<P: Projector> Runner<P> {
         match self.commit(lead, last, batch).await {
             Ok(()) => {
                 self.batch_max = (self.batch_max * 2).min(BATCH_EVENTS_MAX);
+                let name = self.projector.name();
+                metrics::histogram!(metric::PROJECTOR_BATCH_EVENTS, "projector" => name)
+                    .record(events as f64);
                 Ok(true)
             }
             Err(error) if error.is_data() => {

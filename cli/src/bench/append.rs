@@ -108,6 +108,7 @@ fn groups(size: usize, batches: usize) -> anyhow::Result<Vec<Vec<Append>>> {
                 command_id: fresh_id(),
                 correlation: Some(job.to_string()),
                 causation: None,
+                trace: None,
             },
             events: events.clone(),
             open_job: None,

@@ -135,6 +135,7 @@ pub(crate) fn plain_order(workflow: &str) -> Order {
         callbacks: Vec::new(),
         retry_of: None,
         idempotency_key: None,
+        trace: None,
     }
 }
 

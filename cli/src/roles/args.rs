@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use workers::Profile;
 
+use super::ops::OpsArgs;
 use crate::args::DATA_DIR;
 use crate::logging::LogArgs;
 
@@ -64,6 +65,8 @@ pub(crate) struct OrchestratorArgs {
     pub(crate) stack: StackArgs,
     #[command(flatten)]
     pub(crate) own: Own,
+    #[command(flatten)]
+    pub(crate) ops: OpsArgs,
 }
 
 /// How an orchestrator runs.
@@ -102,6 +105,8 @@ pub(crate) struct Own {
 pub(crate) struct ProjectorArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
+    #[command(flatten)]
+    pub(crate) ops: OpsArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -138,6 +143,8 @@ pub(crate) struct WorkerArgs {
     /// Where runs get their scratch directories [default: DIR/scratch]
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) ops: OpsArgs,
 }
 
 /// How a worker works.
@@ -164,6 +171,8 @@ pub(crate) struct UpArgs {
     pub(crate) own: Own,
     #[command(flatten)]
     pub(crate) work: Work,
+    #[command(flatten)]
+    pub(crate) ops: OpsArgs,
 }
 
 /// Reads `250ms`, `5s`, `2m` or `1h`.

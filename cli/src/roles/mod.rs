@@ -6,6 +6,7 @@
 pub(crate) mod args;
 pub(crate) mod budget;
 pub(crate) mod migrate;
+pub(crate) mod ops;
 mod orchestrator;
 mod projector;
 mod register;

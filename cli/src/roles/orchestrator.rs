@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::{OrchestratorArgs, Own};
 use super::budget::Budget;
+use super::ops::{self, Subject};
 use super::stack::{Stack, Write, fresh_owner, host};
 use super::{migrate, register};
 use crate::exit::{Exit, Stop};
@@ -36,6 +37,12 @@ pub(crate) fn run(args: &OrchestratorArgs, _console: &mut Console<'_>) -> anyhow
         let budget = Budget::ORCHESTRATOR;
         let write = stack.write(&budget, Some(bus.clone())).await?;
         budget.announce(&write.pool).await;
+        let subject = Subject {
+            pool: Some(write.pool.clone()),
+            bus: Some(bus.clone()),
+            ..Subject::default()
+        };
+        let served = ops::serve(&args.ops, subject, &stop).await?;
         let running = start(&args.own, &write, bus).await?;
         tokio::select! {
             () = stop.cancelled() => {}
@@ -45,6 +52,7 @@ pub(crate) fn run(args: &OrchestratorArgs, _console: &mut Console<'_>) -> anyhow
             }
         }
         running.stop().await;
+        ops::stop(served).await;
         write.stop().await;
         Ok(Exit::Ok)
     })

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::ProjectorArgs;
 use super::budget::Budget;
 use super::migrate;
+use super::ops::{self, Subject};
 use super::stack::{Stack, fresh_owner};
 use crate::exit::Exit;
 use crate::output::Console;
@@ -21,8 +22,16 @@ pub(crate) fn run(args: &ProjectorArgs, _console: &mut Console<'_>) -> anyhow::R
         let budget = Budget::PROJECTOR;
         let pool = stack.pool(budget.readers).await?;
         budget.announce(&pool).await;
+        let subject = Subject {
+            pool: Some(pool.clone()),
+            bus: Some(bus.clone()),
+            read_models: true,
+            ..Subject::default()
+        };
+        let served = ops::serve(&args.ops, subject, &stop).await?;
         tracing::info!("the projector is ready");
         work(pool, bus, stop).await;
+        ops::stop(served).await;
         Ok(Exit::Ok)
     })
 }

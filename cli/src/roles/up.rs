@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::UpArgs;
 use super::budget::Budget;
+use super::ops::{self, Served, Subject};
 use super::orchestrator::{self, Orchestrating, ended};
 use super::stack::{Stack, Write};
 use super::{migrate, projector, worker};
@@ -49,13 +50,14 @@ pub(crate) struct Running {
     working: JoinHandle<anyhow::Result<()>>,
     stop_worker: CancellationToken,
     owner_file: PathBuf,
+    served: Option<Served>,
 }
 
 /// Starts it all; after an error nothing runs.
 pub(crate) async fn start(args: &UpArgs, stop: &CancellationToken) -> anyhow::Result<Running> {
     let options = Options::from_env(&args.stack.data_dir);
     let services = Services::start(&options, stop).await?;
-    match start_roles(args, &services).await {
+    match start_roles(args, &services, stop).await {
         Ok((write, orchestrating, roles)) => {
             let [stop_projector, stop_worker] = roles.stops;
             Ok(Running {
@@ -67,6 +69,7 @@ pub(crate) async fn start(args: &UpArgs, stop: &CancellationToken) -> anyhow::Re
                 working: roles.working,
                 stop_worker,
                 owner_file: owner_file(args),
+                served: roles.served,
             })
         }
         Err(error) => {
@@ -98,11 +101,13 @@ struct Roles {
     working: JoinHandle<anyhow::Result<()>>,
     /// Of the projector and of the worker.
     stops: [CancellationToken; 2],
+    served: Option<Served>,
 }
 
 async fn start_roles(
     args: &UpArgs,
     services: &Services,
+    stop: &CancellationToken,
 ) -> anyhow::Result<(Write, Orchestrating, Roles)> {
     let stack = Stack::new(services.context(), &args.stack)?;
     let store = stack.store(&args.store)?;
@@ -111,6 +116,13 @@ async fn start_roles(
     let budget = Budget::UP;
     let write = stack.write(&budget, Some(bus.clone())).await?;
     budget.announce(&write.pool).await;
+    let subject = Subject {
+        pool: Some(write.pool.clone()),
+        bus: Some(bus.clone()),
+        read_models: true,
+        samples: true,
+    };
+    let served = ops::serve(&args.ops, subject, stop).await?;
     bury_last(&owner_file(args), &write).await;
     let orchestrating = orchestrator::start(&args.own, &write, bus.clone()).await?;
     let owner = orchestrating.owner.to_string();
@@ -126,6 +138,7 @@ async fn start_roles(
         projecting,
         working,
         stops,
+        served,
     };
     Ok((write, orchestrating, roles))
 }
@@ -159,6 +172,7 @@ impl Running {
         files::remove(&self.owner_file);
         self.stop_projector.cancel();
         let _ = tokio::time::timeout(PROJECTOR_END, self.projecting).await;
+        ops::stop(self.served).await;
         self.write.stop().await;
         self.services.stop().await;
     }

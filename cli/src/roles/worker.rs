@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use workers::{Options, Profile, Registry, Timing};
 
 use super::args::{Work, WorkerArgs};
+use super::ops::{self, Subject};
 use super::stack::{Stack, fresh_owner, host};
 use crate::exit::{Exit, Stop};
 use crate::output::Console;
@@ -17,8 +18,14 @@ pub(crate) fn run(args: &WorkerArgs, _console: &mut Console<'_>) -> anyhow::Resu
     logging::init(&args.stack.log);
     let stack = Stack::find_nats(&args.stack)?;
     runtime::block_on(|stop| async move {
+        let bus = stack.bus("worker").await?;
+        let subject = Subject {
+            bus: Some(bus.clone()),
+            ..Subject::default()
+        };
+        let served = ops::serve(&args.ops, subject, &stop).await?;
         let options = Options {
-            bus: stack.bus("worker").await?,
+            bus,
             worker_id: args.worker_id.clone().unwrap_or_else(fresh_name),
             queues: queues(args)?,
             registry: registry()?,
@@ -28,6 +35,7 @@ pub(crate) fn run(args: &WorkerArgs, _console: &mut Console<'_>) -> anyhow::Resu
             timing: timing(&args.work, args.stack.ack_wait),
         };
         let ended = workers::run(options, stop).await;
+        ops::stop(served).await;
         ended.map_err(|error| Stop::usage(error.to_string(), "strata worker --help"))?;
         Ok(Exit::Ok)
     })

@@ -14,6 +14,7 @@ pub(crate) mod secrets;
 
 use chrono::{DateTime, Utc};
 use domain::event::{Event, Hash};
+use domain::trace::TraceParent;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
@@ -57,6 +58,9 @@ pub struct Meta {
     /// What led to this command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causation: Option<String>,
+    /// The trace (W3C) that the command belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 /// A change of a job's row in `open_jobs`, made in the commit of the events it follows from.
@@ -103,6 +107,13 @@ impl Recorded {
     /// The event itself.
     pub fn decode(&self) -> Result<Event, domain::event::DecodeError> {
         domain::event::decode(&self.kind, self.schema_ver, &self.payload)
+    }
+
+    /// The trace that it was written for.
+    #[must_use]
+    pub fn trace(&self) -> Option<TraceParent> {
+        let meta: Meta = serde_json::from_slice(&self.meta).ok()?;
+        meta.trace?.parse().ok()
     }
 }
 

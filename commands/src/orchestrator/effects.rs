@@ -67,7 +67,7 @@ impl Effects {
             stream: format!("job:{job}"),
             expected: Expected::Version(held.version),
             org_id: held.org_id.to_string(),
-            meta: owned_meta(held.fence, held.request_id.to_string()),
+            meta: owned_meta(held.fence, held.request_id.to_string(), held.trace),
             open_job: open_job(held, end.is_some(), writer.clock.now(), self.put_down_after),
             events: events.into_iter().map(AnyEvent::Job).collect(),
             closes: end.is_some(),
@@ -133,6 +133,7 @@ fn message(held: &Held, node: &domain::id::NodeId) -> Option<TaskMessage> {
     Some(TaskMessage::new(
         held.job_id,
         held.fence.owner,
+        held.trace,
         &out.dispatched,
         view.checkpoint,
     ))
@@ -180,7 +181,10 @@ async fn append_with_asset(
     loop {
         let mut with_asset = group.clone();
         match writer.asset_news(asset_id, job, news).await {
-            Ok(append) => with_asset.extend(append),
+            Ok(append) => with_asset.extend(append.map(|mut append| {
+                append.meta.trace = group.first().and_then(|first| first.meta.trace.clone());
+                append
+            })),
             Err(error) if error.is_transient() => {
                 tracing::warn!(%error, "cannot read the asset of an ended job; trying again");
                 tokio::time::sleep(std::time::Duration::from_millis(200)).await;

@@ -10,6 +10,7 @@ use domain::id::{JobId, RequestId};
 use domain::job::{self, Command, Context, Event, Fence, Rejection, State};
 use domain::message::ReportReply;
 use domain::outcome::Decision;
+use domain::trace::TraceParent;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -24,6 +25,8 @@ pub(crate) struct Held {
     pub(crate) request_id: RequestId,
     pub(super) org_id: Arc<str>,
     pub(super) asset_id: Option<AssetId>,
+    /// The trace that its request came with.
+    pub(super) trace: Option<TraceParent>,
     pub(super) fence: Fence,
     /// With everything that is decided, committed or not.
     pub(crate) state: State,
@@ -83,6 +86,7 @@ impl Held {
             request_id: ids.1,
             org_id,
             asset_id,
+            trace: None,
             fence,
             state,
             version,

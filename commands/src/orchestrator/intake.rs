@@ -16,6 +16,7 @@ use domain::job::event::{JobCreated, Origin};
 use domain::job::{Fence, State, plan_retry};
 use domain::message::JobMessage;
 use domain::request::{self, Progress, Submission};
+use domain::trace::TraceParent;
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
@@ -26,7 +27,7 @@ use super::held::Held;
 use super::load::LoadError;
 use super::options::CLAIMS_MAX;
 use crate::dead_letter;
-use crate::log::{Append, Expected, LogError};
+use crate::log::{Append, Expected, LogError, Meta};
 use crate::write::{Writer, meta};
 
 /// Requests that are taken at once: few, so that other orchestrators get their share.
@@ -47,6 +48,14 @@ pub(super) struct Intake {
     pub(super) fail_fast: bool,
     pub(super) jobs_max: usize,
     pub(super) nodes_max: usize,
+}
+
+/// A request as the log has it.
+#[derive(Default)]
+struct Waiting {
+    state: request::State,
+    version: u64,
+    trace: Option<TraceParent>,
 }
 
 impl Intake {
@@ -193,28 +202,32 @@ impl Intake {
         }
         let streams: Vec<String> = requests.iter().map(|id| format!("request:{id}")).collect();
         let recorded = self.writer.log.read_streams(&streams).await?;
-        let mut states: HashMap<String, (request::State, u64)> = HashMap::new();
+        let mut states: HashMap<String, Waiting> = HashMap::new();
         for recorded in recorded {
             let Ok(AnyEvent::Request(event)) = recorded.decode() else {
                 continue;
             };
-            let (state, version) = states.entry(recorded.stream_id).or_default();
-            *state = request::evolve(std::mem::take(state), &event);
-            *version = recorded.version;
+            // The first event is the submission, and the trace that it came with is the job's.
+            let trace = recorded.trace().filter(|_| recorded.version == 1);
+            let waiting = states.entry(recorded.stream_id).or_default();
+            waiting.state = request::evolve(std::mem::take(&mut waiting.state), &event);
+            waiting.version = recorded.version;
+            waiting.trace = waiting.trace.or(trace);
         }
         for (request, stream) in requests.iter().zip(&streams) {
             let ack = acks.remove(request);
-            let waiting = states.remove(stream).filter(|(state, _)| {
+            let waiting = states.remove(stream).filter(|waiting| {
+                let state = &waiting.state;
                 state.submission().is_some() && *state.progress() == Progress::Waiting
             });
-            let Some((state, version)) = waiting else {
+            let Some(waiting) = waiting else {
                 // Withdrawn, assigned, or no request at all.
                 if let Some(ack) = ack {
                     let _ = ack.ack().await;
                 }
                 continue;
             };
-            let prepared = AssertUnwindSafe(self.prepare(&state, version));
+            let prepared = AssertUnwindSafe(self.prepare(&waiting));
             match prepared
                 .catch_unwind()
                 .await
@@ -239,12 +252,8 @@ impl Intake {
         Ok(all_taken)
     }
 
-    async fn prepare(
-        &self,
-        state: &request::State,
-        version: u64,
-    ) -> Result<(Held, Create), LoadError> {
-        let submission = state.submission().ok_or(LoadError::Empty)?;
+    async fn prepare(&self, waiting: &Waiting) -> Result<(Held, Create), LoadError> {
+        let submission = waiting.state.submission().ok_or(LoadError::Empty)?;
         let job_id = JobId::of_request(submission.request_id);
         bus::fault::point_job(&job_id);
         let found = self
@@ -284,15 +293,15 @@ impl Intake {
         let org: Arc<str> = submission.org_id.as_str().into();
         let asset_id = submission.asset_id;
         let mut held = Held::new(ids, org, asset_id, fence, State::new(found.graph), 0);
-        held.companions = vec![self.assignment(state, version, submission, job_id)?];
+        held.trace = waiting.trace;
+        held.companions = vec![self.assignment(waiting, submission, job_id)?];
         Ok((held, create))
     }
 
     /// What the request gets in the commit that makes the job.
     fn assignment(
         &self,
-        state: &request::State,
-        version: u64,
+        waiting: &Waiting,
         submission: &Submission,
         job_id: JobId,
     ) -> Result<Append, LogError> {
@@ -302,15 +311,18 @@ impl Intake {
         };
         let context = self.writer.context(actor);
         let command = request::Command::AssignJob { job_id };
-        let decided = request::decide(state, command, &context);
+        let decided = request::decide(&waiting.state, command, &context);
         let events = decided.map(domain::outcome::Decision::into_events);
         let events = events.map_err(|error| LogError::Refused(error.to_string()))?;
         let request_id = submission.request_id.to_string();
         Ok(Append {
             stream: format!("request:{request_id}"),
-            expected: Expected::Version(version),
+            expected: Expected::Version(waiting.version),
             org_id: submission.org_id.clone(),
-            meta: meta("orchestrator", Some(request_id)),
+            meta: Meta {
+                trace: waiting.trace.map(String::from),
+                ..meta("orchestrator", Some(request_id))
+            },
             events: events.into_iter().map(AnyEvent::Request).collect(),
             open_job: None,
             closes: false,

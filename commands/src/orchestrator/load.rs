@@ -95,11 +95,12 @@ impl Writer {
             policy: policy.clone(),
         };
         let job_id = row.job_id.to_string();
+        let first = self.first_of(row.job_id).await?;
         let claim = Append {
             stream: format!("job:{job_id}"),
             expected: Expected::Version(row.version),
-            org_id: self.org_of(row.job_id).await?,
-            meta: owned_meta(fence, row.request_id.clone()),
+            meta: owned_meta(fence, row.request_id.clone(), first.trace()),
+            org_id: first.org_id,
             events: vec![AnyEvent::Job(job::claimed(fence, &ctx))],
             open_job: Some(OpenJob::Claim {
                 job_id,
@@ -123,10 +124,9 @@ impl Writer {
         Ok(held)
     }
 
-    async fn org_of(&self, job: JobId) -> Result<String, LoadError> {
+    async fn first_of(&self, job: JobId) -> Result<Recorded, LoadError> {
         let first = self.log.read_stream(&format!("job:{job}"), 0, 1).await?;
-        let first = first.into_iter().next().ok_or(LoadError::Empty)?;
-        Ok(first.org_id)
+        first.into_iter().next().ok_or(LoadError::Empty)
     }
 
     /// Folds a job that the log gives to this process.
@@ -138,6 +138,7 @@ impl Writer {
             .first()
             .map(|first| first.org_id.as_str().into())
             .ok_or(LoadError::Empty)?;
+        let trace = recorded.first().and_then(Recorded::trace);
         let events = job_events(&recorded)?;
         let Some(Event::JobCreated(created)) = events.first() else {
             return Err(LoadError::Empty);
@@ -164,6 +165,7 @@ impl Writer {
         let ids = (job, request_id);
         let mut held = Held::new(ids, org_id, asset_id, fence, folded.state, folded.version);
         held.outstanding = folded.outstanding;
+        held.trace = trace;
         Ok(held)
     }
 

@@ -7,6 +7,7 @@ use crate::id::{JobId, NodeId, OwnerId};
 use crate::job::checkpoint::Checkpoint;
 use crate::job::event::NodeDispatched;
 use crate::priority::Priority;
+use crate::trace::TraceParent;
 
 /// One sending of one attempt, with its templates resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,14 +57,17 @@ impl TaskMessage {
         }
     }
 
-    /// The message that an event of the log stands for.
+    /// The message that an event of the log stands for. `trace` is that of the job's request, if it came
+    /// with one.
     #[must_use]
     pub fn new(
         job_id: JobId,
         owner: OwnerId,
+        trace: Option<TraceParent>,
         dispatched: &NodeDispatched,
         checkpoint: Option<&Checkpoint>,
     ) -> Self {
+        let trace = trace.map(String::from);
         Self {
             task_id: dispatched.node.task_id(job_id, dispatched.attempt),
             job_id,
@@ -78,7 +82,7 @@ impl TaskMessage {
             priority: dispatched.priority,
             owner,
             checkpoint: checkpoint.cloned(),
-            traceparent: Some(traceparent(job_id, dispatched)),
+            traceparent: Some(trace.unwrap_or_else(|| derived(job_id, dispatched))),
         }
     }
 
@@ -89,9 +93,9 @@ impl TaskMessage {
     }
 }
 
-/// All tasks of a job share the trace of their job; both ids follow from the log, so that publishing
-/// again gives the same message.
-fn traceparent(job_id: JobId, dispatched: &NodeDispatched) -> String {
+/// Tasks of a job whose request came without a trace share one of their own. Both ids follow from the
+/// log, so that publishing again gives the same message.
+fn derived(job_id: JobId, dispatched: &NodeDispatched) -> String {
     let span = dispatched.node.task_id(job_id, dispatched.attempt);
     let digest = crate::json::sha256_hex(span.as_bytes());
     let span_id = digest.get(..16).unwrap_or("0000000000000001");

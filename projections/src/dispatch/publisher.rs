@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::publish::PublishAck;
-use bus::{Bus, TopologyError, check_queue};
+use bus::{Bus, TopologyError, check_queue, metric};
 use bytes::Bytes;
 use domain::message::{MESSAGE_BYTES_MAX, Sending, TaskMessage};
 use domain::priority::Priority;
@@ -257,6 +257,9 @@ impl Sender {
                 }
                 self.stream.saw(ack.sequence);
                 self.pause = PAUSE_FIRST;
+                let (queue, priority) = (parcel.queue, parcel.priority.as_str());
+                metrics::counter!(metric::DISPATCH_PUBLISHED, "queue" => queue, "priority" => priority)
+                    .increment(1);
                 let (sending, seq) = (parcel.sending, ack.sequence);
                 self.tell(Notice::Published { sending, seq }).await;
             }

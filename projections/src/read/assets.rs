@@ -43,6 +43,14 @@ pub struct Revision {
     pub created_at: DateTime<Utc>,
 }
 
+impl Asset {
+    /// Where the list goes on after this row.
+    #[must_use]
+    pub fn cursor(&self) -> String {
+        time_cursor(self.created_at, &self.asset_id)
+    }
+}
+
 /// Which assets to list.
 #[derive(Debug, Clone, Default)]
 pub struct AssetFilter {
@@ -102,9 +110,7 @@ pub async fn assets(pool: &PgPool, filter: &AssetFilter) -> Result<Page<Asset>, 
     query.push(" order by created_at desc, asset_id desc limit ");
     query.push_bind(limit + 1);
     let rows = query.build_query_as().persistent(false).fetch_all(pool);
-    Ok(Page::cut(rows.await?, limit, |asset: &Asset| {
-        time_cursor(asset.created_at, &asset.asset_id)
-    }))
+    Ok(Page::cut(rows.await?, limit, Asset::cursor))
 }
 
 /// Those of these assets that belong to the organisation, deleted or not, in no order.

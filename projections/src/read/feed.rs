@@ -5,6 +5,7 @@ use serde_json::Value;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
+use super::{Page, limit};
 use crate::Error;
 
 /// Bytes of one read; a single larger event still comes alone.
@@ -107,4 +108,48 @@ pub async fn org_after(
     );
     let rows = rows.bind(pos).bind(upto).bind(org_id);
     Ok((rows.fetch_all(pool).await?, upto))
+}
+
+/// The events at these positions that belong to the organisation.
+pub async fn events_at(pool: &PgPool, org_id: &str, at: &[i64]) -> Result<Vec<LogEvent>, Error> {
+    let rows = sqlx::query_as(
+        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from dagapp.events where pos = any($1) and org_id = $2 order by pos",
+    );
+    Ok(rows.bind(at).bind(org_id).fetch_all(pool).await?)
+}
+
+/// Which events of one stream to list.
+#[derive(Debug, Clone, Default)]
+pub struct StreamFilter {
+    pub stream_id: String,
+    /// Only these types; all with none.
+    pub kinds: Vec<String>,
+    pub newest_first: bool,
+    pub limit: i64,
+    /// `next` of the page before: a version.
+    pub cursor: Option<String>,
+}
+
+/// Events of one stream by pages; whose it is must be known before.
+pub async fn stream_events(pool: &PgPool, filter: &StreamFilter) -> Result<Page<LogEvent>, Error> {
+    let limit = limit(filter.limit);
+    let mut query = sqlx::QueryBuilder::new(
+        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from dagapp.events where stream_id = ",
+    );
+    query.push_bind(&filter.stream_id);
+    if let Some(text) = &filter.cursor {
+        let bad = || Error::Cursor(text.chars().take(80).collect());
+        let version: i64 = text.parse().map_err(|_| bad())?;
+        let after = if filter.newest_first { " and version < " } else { " and version > " };
+        query.push(after).push_bind(version);
+    }
+    if !filter.kinds.is_empty() {
+        query.push(" and type = any(").push_bind(&filter.kinds).push(")");
+    }
+    query.push(if filter.newest_first { " order by version desc" } else { " order by version" });
+    query.push(" limit ").push_bind(limit + 1);
+    let rows = query.build_query_as().persistent(false).fetch_all(pool);
+    Ok(Page::cut(rows.await?, limit, |event: &LogEvent| event.version.to_string()))
 }

@@ -41,6 +41,14 @@ pub struct Job {
     pub last_pos: i64,
 }
 
+impl Job {
+    /// Where the list goes on after this row.
+    #[must_use]
+    pub fn cursor(&self) -> String {
+        time_cursor(self.created_at, &self.job_id)
+    }
+}
+
 /// Which jobs to list.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
@@ -80,9 +88,7 @@ pub async fn jobs(pool: &PgPool, filter: &JobFilter) -> Result<Page<Job>, Error>
     query.push_bind(limit + 1);
     // Not kept prepared: each combination of filters wants a plan, and an index, of its own.
     let rows = query.build_query_as().persistent(false).fetch_all(pool);
-    Ok(Page::cut(rows.await?, limit, |job: &Job| {
-        time_cursor(job.created_at, &job.job_id)
-    }))
+    Ok(Page::cut(rows.await?, limit, Job::cursor))
 }
 
 /// How many jobs that fit the filter have each status, whatever page and status it asks for.
@@ -162,4 +168,16 @@ async fn by_id(pool: &PgPool, org_id: Option<&str>, ids: &[String]) -> Result<Ve
         .push_bind(org_id)
         .push(")");
     Ok(query.build_query_as().fetch_all(pool).await?)
+}
+
+/// Those of these jobs that fit a filter, in no order; its page does not matter.
+pub async fn matching_jobs(
+    pool: &PgPool,
+    filter: &JobFilter,
+    ids: &[String],
+) -> Result<Vec<Job>, Error> {
+    let mut query = QueryBuilder::new(SELECT);
+    conditions(&mut query, filter);
+    query.push(" and job_id = any(").push_bind(ids).push(")");
+    Ok(query.build_query_as().persistent(false).fetch_all(pool).await?)
 }

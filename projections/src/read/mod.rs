@@ -12,13 +12,17 @@ mod owners;
 mod platforms;
 mod position;
 mod requests;
+mod vitals;
 mod workflows;
 
 pub use assets::{Asset, AssetFilter, Revision, assets, assets_by_id, revisions_of_assets};
 pub use events::{JobEvent, job_events};
 pub use facade::{JobRecord, job_record};
-pub use feed::{LogEvent, LogHead, log_after, log_head, org_after, stream_after};
-pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id};
+pub use feed::{
+    LogEvent, LogHead, StreamFilter, events_at, log_after, log_head, org_after, stream_after,
+    stream_events,
+};
+pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id, matching_jobs};
 pub use nodes::{
     ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes, children, fan_outs,
     fan_outs_of_jobs, has_node, node, nodes, nodes_of_jobs,
@@ -29,6 +33,7 @@ pub use position::{
     Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,
 };
 pub use requests::{Request, RequestFilter, requests, requests_by_id};
+pub use vitals::{Backlog, Progress, ProjectorVitals, Vitals, callback_backlog, progress, vitals};
 pub use workflows::{Workflow, workflow, workflows};
 
 use chrono::{DateTime, Utc};

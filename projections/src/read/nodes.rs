@@ -43,6 +43,8 @@ pub struct Node {
     pub started_at: Option<DateTime<Utc>>,
     pub completed_at: Option<DateTime<Utc>>,
     pub updated_at: DateTime<Utc>,
+    /// The event with the parameters of the latest sending.
+    pub dispatched_pos: Option<i64>,
 }
 
 /// How many children of a fan-out have each status, by the word for it.
@@ -69,7 +71,7 @@ const NODE: &str =
     "select job_id, node_id, parent, child_index, ordinal, stage, kind, status::text as status, task_id, attempt,
             retry_count, epoch, handler, queue, worker_id, run_id, output, external, error_message, failure,
             checkpoint, branch, skip_reason, skipped_by, ready_at, dispatched_at, started_at, completed_at,
-            updated_at
+            updated_at, dispatched_pos
      from dagapp.dag_node_states";
 
 /// Nodes in topological order, each fan-out followed by its children; without them on request.
@@ -108,7 +110,7 @@ pub async fn nodes_of_jobs(pool: &PgPool, jobs: &[String], each: i64) -> Result<
              select job_id, node_id, parent, child_index, ordinal, stage, kind, status::text as status, task_id,
                     attempt, retry_count, epoch, handler, queue, worker_id, run_id, output, external,
                     error_message, failure, checkpoint, branch, skip_reason, skipped_by, ready_at, dispatched_at,
-                    started_at, completed_at, updated_at
+                    started_at, completed_at, updated_at, dispatched_pos
              from dagapp.dag_node_states s
              where s.job_id = j.job_id and s.child_index is null
              order by ordinal limit $2

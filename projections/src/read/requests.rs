@@ -20,12 +20,21 @@ pub struct Request {
     pub workflow_version: Option<i32>,
     pub inputs: Value,
     pub priority: String,
+    pub callbacks: Value,
     pub status: String,
     pub job_id: Option<String>,
     pub reason: Option<String>,
     pub submitted_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub last_pos: i64,
+}
+
+impl Request {
+    /// Where the list goes on after this row.
+    #[must_use]
+    pub fn cursor(&self) -> String {
+        time_cursor(self.submitted_at, &self.request_id)
+    }
 }
 
 /// Which requests to list.
@@ -45,7 +54,7 @@ pub async fn requests(pool: &PgPool, filter: &RequestFilter) -> Result<Page<Requ
     let cursor = parse_time_cursor(filter.cursor.as_deref())?;
     let rows = sqlx::query_as(
         "select request_id, org_id, platform_id, asset_id, refs, workflow_id, workflow_version, inputs, priority,
-                status, job_id, reason, submitted_at, updated_at, last_pos
+                callbacks,                status, job_id, reason, submitted_at, updated_at, last_pos
          from dagapp.requests
          where ($1::text is null or org_id = $1) and ($2::text is null or status = $2)
            and ($3::text is null or asset_id = $3)
@@ -61,9 +70,7 @@ pub async fn requests(pool: &PgPool, filter: &RequestFilter) -> Result<Page<Requ
     .bind(limit + 1)
     .fetch_all(pool)
     .await?;
-    Ok(Page::cut(rows, limit, |request: &Request| {
-        time_cursor(request.submitted_at, &request.request_id)
-    }))
+    Ok(Page::cut(rows, limit, Request::cursor))
 }
 
 /// Those of these requests that belong to the organisation, in no order.
@@ -74,7 +81,7 @@ pub async fn requests_by_id(
 ) -> Result<Vec<Request>, Error> {
     let rows = sqlx::query_as(
         "select request_id, org_id, platform_id, asset_id, refs, workflow_id, workflow_version, inputs, priority,
-                status, job_id, reason, submitted_at, updated_at, last_pos
+                callbacks,                status, job_id, reason, submitted_at, updated_at, last_pos
          from dagapp.requests where request_id = any($1) and org_id = $2",
     );
     Ok(rows.bind(ids).bind(org_id).fetch_all(pool).await?)

@@ -70,6 +70,7 @@ pub(super) fn to(stream: &str, expected: Expected, count: usize) -> Append {
             command_id: fresh_id(),
             correlation: None,
             causation: None,
+            trace: None,
         },
         events: events(count),
         open_job: None,

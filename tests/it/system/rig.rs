@@ -283,6 +283,7 @@ fn order(workflow: &str, inputs: Map<String, Value>) -> Order {
         callbacks: Vec::new(),
         retry_of: None,
         idempotency_key: None,
+        trace: None,
     }
 }
 

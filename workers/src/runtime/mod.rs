@@ -12,6 +12,7 @@ mod feed;
 mod heart;
 mod lane;
 mod link;
+mod measure;
 mod options;
 mod outcome;
 mod reporter;

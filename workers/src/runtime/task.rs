@@ -18,7 +18,7 @@ use super::execute::{self, Execution};
 use super::link::Link;
 use super::reporter::Verdict;
 use super::slots::{Queue, Slot};
-use super::{dead, outcome, results};
+use super::{dead, measure, outcome, results};
 use crate::clock;
 use crate::handler::{
     AttemptLog, Cancel, CancelReason, Context, Entry, Finished, Level, Parts, Scratch, prepare,
@@ -69,7 +69,7 @@ pub(super) async fn deal(worker: Arc<Worker>, queue: Arc<Queue>, slot: Slot, mes
     }
     let inherits = delivered > 1 || task.epoch > 1;
     let log = AttemptLog::new(worker.store.clone(), &task.task_id, run_id, inherits);
-    let span = tracing::info_span!("task", task_id = task.task_id, run_id = %run_id);
+    let span = measure::span_of(&task, run_id);
     let run = Run {
         worker: Arc::clone(&worker),
         task,
@@ -144,8 +144,11 @@ impl Run {
         };
         bus::fault::point("started-handler");
         let slot = Arc::new(slot);
+        let began = Instant::now();
+        measure::begun(&queue.name);
         let mut execution = execute::start(&entry, self.context(), params, Arc::clone(&slot));
         let end = self.watch(&mut execution, folds).await;
+        measure::took(&queue.name, began.elapsed());
         let outcome = match end {
             End::Returned(Ok(finished)) => self.completed(&entry, finished).await,
             End::Returned(Err(failure)) if self.hands_back(&failure) => {
@@ -264,6 +267,7 @@ impl Run {
 
     /// Tells the owner. The slot is free as soon as the report may wait without it.
     async fn report(&self, queue: &Queue, slot: Arc<Slot>, outcome: ReportOutcome) -> Verdict {
+        measure::ended(&queue.name, &outcome);
         let permit = queue.reports.acquire().await;
         drop(slot);
         self.log.flush().await;

@@ -1,0 +1,320 @@
+//! Jobs.
+
+use async_graphql::connection::Connection;
+use async_graphql::{Context, InputObject, Json, Object, SimpleObject};
+use chrono::{DateTime, Utc};
+use projections::read::{self, JobFilter as Filter, StreamFilter};
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::asset::Asset;
+use super::context::{Position, core};
+use super::event::Event;
+use super::loaders::{AssetKey, Loaders, NodesOf, RequestKey};
+use super::node::{Node, NodeCounts};
+use super::page;
+use super::request::Request;
+use super::words::{JobStatus, NodeStatus, Priority};
+use super::workflow::{Edge, WorkflowVersion, edges_of};
+use crate::error::Fault;
+
+/// Longest text to search for.
+const TEXT_BYTES_MAX: usize = 200;
+
+/// Which jobs.
+#[derive(Debug, Clone, Default, InputObject)]
+pub(super) struct JobFilter {
+    /// Any of these; all without.
+    status: Option<Vec<JobStatus>>,
+    workflow: Option<String>,
+    /// The beginning of a job's, a request's or an asset's id, or a part of the workflow's name.
+    text: Option<String>,
+    created_from: Option<DateTime<Utc>>,
+    /// Not included.
+    created_until: Option<DateTime<Utc>>,
+}
+
+impl JobFilter {
+    pub(super) fn of(self, org: &str) -> Result<Filter, Fault> {
+        let long = |text: &String| text.len() > TEXT_BYTES_MAX || text.contains('\0');
+        if self.text.as_ref().is_some_and(long) || self.workflow.as_ref().is_some_and(long) {
+            return Err(Fault::invalid(
+                "FILTER_TOO_LONG",
+                format!("a filter has at most {TEXT_BYTES_MAX} bytes of text, and no U+0000"),
+                "search for less",
+            ));
+        }
+        let mut statuses: Vec<_> = self.status.unwrap_or_default();
+        statuses.dedup();
+        statuses.truncate(5);
+        Ok(Filter {
+            org_id: Some(org.to_owned()),
+            statuses: statuses.into_iter().map(JobStatus::domain).collect(),
+            workflow_id: self.workflow,
+            text: self.text.filter(|text| !text.is_empty()),
+            created_from: self.created_from,
+            created_until: self.created_until,
+            ..Filter::default()
+        })
+    }
+}
+
+/// How many jobs have a status.
+#[derive(Debug, SimpleObject)]
+pub(super) struct StatusCount {
+    status: JobStatus,
+    count: i64,
+}
+
+/// What a list of jobs has besides its rows.
+pub(super) struct JobsInfo(pub(super) Filter);
+
+#[Object]
+impl JobsInfo {
+    /// How many jobs fit the filter, by status, whatever status it asks for.
+    #[graphql(complexity = "100 + child_complexity")]
+    async fn counts(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<StatusCount>> {
+        let counts = read::job_counts(&core(ctx)?.pool, &self.0).await;
+        let counts = counts.map_err(Fault::from)?;
+        let count = |(word, count): (String, i64)| StatusCount {
+            status: JobStatus::of(&word),
+            count,
+        };
+        Ok(counts.into_iter().map(count).collect())
+    }
+}
+
+/// How far a job is.
+#[derive(Debug, SimpleObject)]
+pub(super) struct Progress {
+    /// Nodes and children that are done, skipped ones among them.
+    done: i64,
+    total: i64,
+    /// From 0 to 100.
+    percent: f64,
+    counts: NodeCounts,
+}
+
+/// When a node was what.
+#[derive(Debug, SimpleObject)]
+pub(super) struct TimelineEntry {
+    node: String,
+    status: NodeStatus,
+    attempt: i32,
+    ready_at: Option<DateTime<Utc>>,
+    dispatched_at: Option<DateTime<Utc>>,
+    started_at: Option<DateTime<Utc>>,
+    completed_at: Option<DateTime<Utc>>,
+}
+
+/// One request in execution: a graph of nodes.
+pub(super) struct Job(pub(super) read::Job);
+
+impl Job {
+    pub(super) fn progress_now(&self) -> Progress {
+        let job = &self.0;
+        let counts = NodeCounts {
+            pending: job.pending.into(),
+            ready: job.ready.into(),
+            dispatched: job.dispatched.into(),
+            running: job.running.into(),
+            completed: job.completed.into(),
+            failed: job.failed.into(),
+            skipped: job.skipped.into(),
+            total: 0,
+        };
+        let done = counts.completed + counts.failed + counts.skipped;
+        let total = done + counts.pending + counts.ready + counts.dispatched + counts.running;
+        #[expect(clippy::cast_precision_loss, reason = "a job has far fewer nodes than 2^52")]
+        let percent = if total == 0 { 0.0 } else { done as f64 * 100.0 / total as f64 };
+        Progress {
+            done,
+            total,
+            percent,
+            counts: NodeCounts { total, ..counts },
+        }
+    }
+
+    async fn nodes_now(&self, ctx: &Context<'_>) -> async_graphql::Result<Arc<Vec<read::Node>>> {
+        let key = NodesOf(self.0.job_id.clone());
+        Ok(ctx.data::<Loaders>()?.load_one(key).await?.unwrap_or_default())
+    }
+}
+
+#[Object]
+impl Job {
+    pub(super) async fn id(&self) -> &str {
+        &self.0.job_id
+    }
+
+    async fn workflow_id(&self) -> &str {
+        &self.0.workflow_id
+    }
+
+    async fn workflow_version(&self) -> i32 {
+        self.0.workflow_version
+    }
+
+    /// SHA-256 of the definition that it runs, whatever happens to the file.
+    async fn workflow_hash(&self) -> &str {
+        &self.0.workflow_hash
+    }
+
+    async fn status(&self) -> JobStatus {
+        JobStatus::of(&self.0.status)
+    }
+
+    async fn inputs(&self) -> Json<Value> {
+        Json(self.0.input_params.clone())
+    }
+
+    async fn request_id(&self) -> &str {
+        &self.0.request_id
+    }
+
+    async fn priority(&self) -> Priority {
+        Priority::of(&self.0.priority)
+    }
+
+    /// The job that it was made from, if any: `{kind, job_id}`.
+    async fn origin(&self) -> Option<Json<Value>> {
+        self.0.origin.clone().map(Json)
+    }
+
+    /// The orchestrator that owns it.
+    async fn owner_id(&self) -> Option<&str> {
+        self.0.owner_id.as_deref()
+    }
+
+    async fn owner_heartbeat_at(&self) -> Option<DateTime<Utc>> {
+        self.0.owner_heartbeat_at
+    }
+
+    async fn paused(&self) -> bool {
+        self.0.paused
+    }
+
+    /// The read models could not follow it to the end.
+    async fn degraded(&self) -> bool {
+        self.0.degraded
+    }
+
+    async fn result(&self) -> Option<Json<Value>> {
+        self.0.result.clone().map(Json)
+    }
+
+    /// Why it failed, or was cancelled.
+    async fn failure(&self) -> Option<Json<Value>> {
+        self.0.failure.clone().map(Json)
+    }
+
+    async fn progress(&self) -> Progress {
+        self.progress_now()
+    }
+
+    async fn created_at(&self) -> DateTime<Utc> {
+        self.0.created_at
+    }
+
+    async fn updated_at(&self) -> DateTime<Utc> {
+        self.0.updated_at
+    }
+
+    async fn completed_at(&self) -> Option<DateTime<Utc>> {
+        self.0.completed_at
+    }
+
+    /// The last event that is in what is shown here.
+    async fn position(&self) -> Position {
+        Position(self.0.last_pos)
+    }
+
+    #[graphql(complexity = "5 + child_complexity")]
+    async fn request(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Request>> {
+        let key = RequestKey(self.0.request_id.clone());
+        Ok(ctx.data::<Loaders>()?.load_one(key).await?.map(Request))
+    }
+
+    /// The asset that it works on, if any.
+    #[graphql(complexity = "10 + child_complexity")]
+    async fn asset(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Asset>> {
+        let loaders = ctx.data::<Loaders>()?;
+        let key = RequestKey(self.0.request_id.clone());
+        let Some(id) = loaders.load_one(key).await?.and_then(|request| request.asset_id) else {
+            return Ok(None);
+        };
+        Ok(loaders.load_one(AssetKey(id)).await?.map(Asset))
+    }
+
+    /// Its nodes in topological order, without the children of fan-outs.
+    #[graphql(complexity = "10 + 50 * child_complexity")]
+    async fn nodes(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Node>> {
+        let rows = self.nodes_now(ctx).await?;
+        Ok(rows.iter().cloned().map(Node).collect())
+    }
+
+    /// One node, or one child of a fan-out.
+    #[graphql(complexity = "100 + child_complexity")]
+    async fn node(&self, ctx: &Context<'_>, id: String) -> async_graphql::Result<Option<Node>> {
+        let row = read::node(&core(ctx)?.pool, &self.0.job_id, &id.replace('\0', "")).await;
+        Ok(row.map_err(Fault::from)?.map(Node))
+    }
+
+    /// Which node waits for which.
+    #[graphql(complexity = "20 + 50 * child_complexity")]
+    async fn edges(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Edge>> {
+        let core = core(ctx)?;
+        let version = u32::try_from(self.0.workflow_version).ok();
+        let definition = core.writer.definitions.find(&self.0.workflow_id, version).await;
+        Ok(edges_of(&definition.map_err(Fault::from)?.graph))
+    }
+
+    /// The definition that it runs.
+    #[graphql(complexity = "100 + child_complexity")]
+    async fn workflow(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<WorkflowVersion>> {
+        let version = Some(self.0.workflow_version);
+        let row = read::workflow(&core(ctx)?.pool, &self.0.workflow_id, version).await;
+        Ok(row.map_err(Fault::from)?.map(WorkflowVersion))
+    }
+
+    /// Its history, page by page, the oldest or the newest first.
+    #[graphql(complexity = "200 + first.unwrap_or(50) as usize * child_complexity")]
+    async fn events(
+        &self,
+        ctx: &Context<'_>,
+        first: Option<i32>,
+        after: Option<String>,
+        #[graphql(default)] newest_first: bool,
+        types: Option<Vec<String>>,
+    ) -> async_graphql::Result<Connection<String, Event>> {
+        let mut kinds = types.unwrap_or_default();
+        kinds.truncate(50);
+        let filter = StreamFilter {
+            stream_id: format!("job:{}", self.0.job_id),
+            kinds,
+            newest_first,
+            limit: page::size(first)?,
+            cursor: after.clone(),
+        };
+        let rows = read::stream_events(&core(ctx)?.pool, &filter).await;
+        let rows = rows.map_err(Fault::from)?;
+        let cursor = |row: &read::LogEvent| row.version.to_string();
+        Ok(page::connection(rows, after.as_deref(), cursor, |row| Event(Arc::new(row))))
+    }
+
+    /// When each node was what; for a picture of the time it took.
+    #[graphql(complexity = "10 + 50 * child_complexity")]
+    async fn timeline(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<TimelineEntry>> {
+        let rows = self.nodes_now(ctx).await?;
+        let entry = |node: &read::Node| TimelineEntry {
+            node: node.node_id.clone(),
+            status: NodeStatus::of(&node.status),
+            attempt: node.attempt,
+            ready_at: node.ready_at,
+            dispatched_at: node.dispatched_at,
+            started_at: node.started_at,
+            completed_at: node.completed_at,
+        };
+        Ok(rows.iter().map(entry).collect())
+    }
+}

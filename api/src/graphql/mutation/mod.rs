@@ -1,0 +1,19 @@
+//! What can be changed. Each answer has the position of what was written; queries may wait for it.
+
+mod assets;
+mod bulk;
+mod installation;
+mod jobs;
+mod submit;
+
+use async_graphql::MergedObject;
+
+/// Everything that can be changed.
+#[derive(Default, MergedObject)]
+pub(crate) struct Mutation(
+    submit::Submissions,
+    jobs::Jobs,
+    bulk::Bulk,
+    assets::Assets,
+    installation::Installation,
+);

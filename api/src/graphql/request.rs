@@ -1,0 +1,95 @@
+//! Requests: what somebody asked for.
+
+use async_graphql::{Context, Json, Object};
+use chrono::{DateTime, Utc};
+use projections::read;
+use serde_json::Value;
+
+use super::asset::Asset;
+use super::context::Position;
+use super::job::Job;
+use super::loaders::{AssetKey, JobKey, Loaders};
+use super::words::Priority;
+
+/// A work order; its job is made when an orchestrator takes it.
+pub(super) struct Request(pub(super) read::Request);
+
+#[Object]
+impl Request {
+    async fn id(&self) -> &str {
+        &self.0.request_id
+    }
+
+    async fn platform_id(&self) -> &str {
+        &self.0.platform_id
+    }
+
+    /// The partner's identifiers, exactly as they came.
+    async fn refs(&self) -> Json<Value> {
+        Json(self.0.refs.clone())
+    }
+
+    async fn workflow_id(&self) -> &str {
+        &self.0.workflow_id
+    }
+
+    async fn workflow_version(&self) -> Option<i32> {
+        self.0.workflow_version
+    }
+
+    async fn inputs(&self) -> Json<Value> {
+        Json(self.0.inputs.clone())
+    }
+
+    async fn priority(&self) -> Priority {
+        Priority::of(&self.0.priority)
+    }
+
+    /// `waiting`, `assigned` or `withdrawn`.
+    async fn status(&self) -> &str {
+        &self.0.status
+    }
+
+    async fn job_id(&self) -> Option<&str> {
+        self.0.job_id.as_deref()
+    }
+
+    async fn asset_id(&self) -> Option<&str> {
+        self.0.asset_id.as_deref()
+    }
+
+    /// Why it was withdrawn.
+    async fn reason(&self) -> Option<&str> {
+        self.0.reason.as_deref()
+    }
+
+    async fn submitted_at(&self) -> DateTime<Utc> {
+        self.0.submitted_at
+    }
+
+    async fn updated_at(&self) -> DateTime<Utc> {
+        self.0.updated_at
+    }
+
+    async fn position(&self) -> Position {
+        Position(self.0.last_pos)
+    }
+
+    #[graphql(complexity = "5 + child_complexity")]
+    async fn job(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Job>> {
+        let Some(id) = &self.0.job_id else {
+            return Ok(None);
+        };
+        let loaded = ctx.data::<Loaders>()?.load_one(JobKey(id.clone())).await?;
+        Ok(loaded.map(Job))
+    }
+
+    #[graphql(complexity = "5 + child_complexity")]
+    async fn asset(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Asset>> {
+        let Some(id) = &self.0.asset_id else {
+            return Ok(None);
+        };
+        let loaded = ctx.data::<Loaders>()?.load_one(AssetKey(id.clone())).await?;
+        Ok(loaded.map(Asset))
+    }
+}
