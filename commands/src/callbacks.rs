@@ -51,8 +51,11 @@ impl Writer {
     /// log, or something that stands over it is.
     pub async fn record_callbacks(&self, settled: Vec<Settlement>) -> Result<(), AppendError> {
         let mut left = settled;
-        // Nearly all are the first word about their callback, so nothing is read before the first try.
-        let mut known: HashMap<CallbackId, Folded> = HashMap::new();
+        // Nearly all are the first word about their callback: only what was asked for again is read
+        // before the first try.
+        let again = left.iter().filter(|s| s.command.round() != Some(0));
+        let again: Vec<CallbackId> = again.map(|s| s.callback_id).collect();
+        let mut known = self.fold_callbacks(&again).await?;
         for _ in 0..TRIES {
             let mut answers = Vec::new();
             for settlement in std::mem::take(&mut left) {
@@ -139,6 +142,9 @@ impl Writer {
         &self,
         ids: &[CallbackId],
     ) -> Result<HashMap<CallbackId, Folded>, LogError> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
         let streams: Vec<String> = ids.iter().copied().map(stream).collect();
         let recorded = self.log.read_streams(&streams).await?;
         let mut folded: HashMap<CallbackId, Folded> = HashMap::new();

@@ -1,8 +1,10 @@
-//! The read side: log follower, projectors, read models, dispatch, dead letters.
+//! The read side: log follower, projectors, read models, dispatch, callbacks, dead letters.
 //!
 //! It may use `domain` and `bus` and nothing else of ours: `commands` and `projections` meet in the
-//! log's schema only. Everything here can be thrown away and built again from the log.
+//! log's schema only. Read models can be thrown away and built again from the log; effects (dispatch,
+//! callbacks) are only ever resumed.
 
+pub mod callbacks;
 pub mod dead_letters;
 pub mod dispatch;
 mod error;

@@ -32,8 +32,14 @@ pub(crate) trait Projector: Send {
     fn name(&self) -> &'static str;
     /// Raised when the tables must be built anew.
     fn version(&self) -> i32;
+    /// The only types of events that it wants; all of them if it does not say.
+    fn kinds(&self) -> Option<&'static [&'static str]> {
+        None
+    }
     /// Forgets what is kept in memory.
     fn reset(&mut self);
+    /// Its last batch is in the database.
+    fn committed(&mut self) {}
     /// Writes what the batch changes; the caller commits.
     fn project(
         &mut self,
@@ -58,6 +64,9 @@ pub(crate) struct Runner<P> {
     lead: Option<Lead>,
     renewed: tokio::time::Instant,
     batch_max: i64,
+    /// Up to here there is nothing for a projector that wants only some types, and the checkpoint says
+    /// so at its next renewal: a log that is none of its business costs reads, and no writes.
+    seen: i64,
     /// It has said that the tables are not its own.
     complained: bool,
 }
@@ -72,6 +81,7 @@ impl<P: Projector> Runner<P> {
             lead: None,
             renewed: tokio::time::Instant::now(),
             batch_max: BATCH_EVENTS_MAX,
+            seen: 0,
             complained: false,
         }
     }
@@ -130,13 +140,15 @@ impl<P: Projector> Runner<P> {
             }
             return Ok(self.lead.is_some());
         };
-        let batch = log::after(&self.pool, lead.pos, self.batch_max).await?;
-        let Some(last) = batch.last().map(|entry| entry.pos) else {
+        let (batch, last) = self.read(lead).await?;
+        if batch.is_empty() {
+            let more = last - self.seen.max(lead.pos) >= self.batch_max;
+            self.seen = last;
             if self.renewed.elapsed() >= RENEW_EVERY {
-                self.renew(lead).await?;
+                self.renew(lead, last).await?;
             }
-            return Ok(false);
-        };
+            return Ok(more);
+        }
         // The event that may have to be parked if it comes alone.
         let alone = (batch.len() == 1).then(|| batch.first().cloned()).flatten();
         let events = batch.len();
@@ -167,6 +179,17 @@ impl<P: Projector> Runner<P> {
         }
     }
 
+    /// The next events that the projector wants, and the position that it is at after them.
+    async fn read(&self, lead: Lead) -> Result<(Vec<Entry>, i64), Error> {
+        let after = self.seen.max(lead.pos);
+        if let Some(kinds) = self.projector.kinds() {
+            return Ok(log::after_of(&self.pool, after, self.batch_max, kinds).await?);
+        }
+        let batch = log::after(&self.pool, lead.pos, self.batch_max).await?;
+        let last = batch.last().map_or(lead.pos, |entry| entry.pos);
+        Ok((batch, last))
+    }
+
     async fn commit(&mut self, lead: Lead, last: i64, batch: Vec<Entry>) -> Result<(), Error> {
         let claim = self.claim();
         let mut db = self.pool.acquire().await?;
@@ -176,6 +199,7 @@ impl<P: Projector> Runner<P> {
         }
         self.projector.project(&mut tx, batch).await?;
         tx.commit().await?;
+        self.projector.committed();
         self.moved_to(lead, last);
         Ok(())
     }
@@ -198,12 +222,12 @@ impl<P: Projector> Runner<P> {
         self.renewed = tokio::time::Instant::now();
     }
 
-    async fn renew(&mut self, lead: Lead) -> Result<(), Error> {
+    async fn renew(&mut self, lead: Lead, pos: i64) -> Result<(), Error> {
         let claim = self.claim();
-        if !checkpoints::advance(&self.pool, claim, lead, lead.pos, LEAD_TTL).await? {
+        if !checkpoints::advance(&self.pool, claim, lead, pos, LEAD_TTL).await? {
             return Err(Error::LeadLost(claim.name));
         }
-        self.renewed = tokio::time::Instant::now();
+        self.moved_to(lead, pos);
         Ok(())
     }
 
@@ -231,6 +255,7 @@ impl<P: Projector> Runner<P> {
 
     fn forget(&mut self) {
         self.lead = None;
+        self.seen = 0;
         self.projector.reset();
     }
 

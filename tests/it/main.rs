@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod callbacks;
+#[cfg(test)]
 mod features;
 #[cfg(test)]
 mod launcher;

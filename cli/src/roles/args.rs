@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use workers::Profile;
 
+use super::callbacks::CallbackArgs;
 use super::ops::OpsArgs;
 use crate::args::DATA_DIR;
 use crate::logging::LogArgs;
@@ -107,6 +108,8 @@ pub(crate) struct ProjectorArgs {
     pub(crate) stack: StackArgs,
     #[command(flatten)]
     pub(crate) ops: OpsArgs,
+    #[command(flatten)]
+    pub(crate) callbacks: CallbackArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -173,6 +176,8 @@ pub(crate) struct UpArgs {
     pub(crate) work: Work,
     #[command(flatten)]
     pub(crate) ops: OpsArgs,
+    #[command(flatten)]
+    pub(crate) callbacks: CallbackArgs,
 }
 
 /// Reads `250ms`, `5s`, `2m` or `1h`.

@@ -2,6 +2,9 @@
 
 use sqlx::PgPool;
 
+/// Of the read models and of callbacks.
+const PROJECTORS: u32 = projections::PROJECTOR_CONNECTIONS + projections::callbacks::CONNECTIONS;
+
 /// Connections by what they are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget {
@@ -17,14 +20,14 @@ impl Budget {
         projector: 0,
     };
     pub(crate) const PROJECTOR: Self = Self {
-        appender: 0,
-        readers: 2,
-        projector: projections::PROJECTOR_CONNECTIONS,
+        appender: 1,
+        readers: 4,
+        projector: PROJECTORS,
     };
     pub(crate) const UP: Self = Self {
         appender: 1,
-        readers: 6,
-        projector: projections::PROJECTOR_CONNECTIONS,
+        readers: 8,
+        projector: PROJECTORS,
     };
     /// One command of a person.
     pub(crate) const CLIENT: Self = Self {

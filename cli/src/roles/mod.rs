@@ -5,6 +5,7 @@
 
 pub(crate) mod args;
 pub(crate) mod budget;
+pub(crate) mod callbacks;
 pub(crate) mod migrate;
 pub(crate) mod ops;
 mod orchestrator;

@@ -1,14 +1,15 @@
-//! `strata projector`: keeps the read models, and the dead letters. Several may run; one leads.
+//! `strata projector`: keeps the read models and the dead letters, and sends callbacks. Several may run:
+//! one leads each projection, and all of them send.
 
 use bus::Bus;
-use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ProjectorArgs;
 use super::budget::Budget;
+use super::callbacks::{self, CallbackArgs};
 use super::migrate;
 use super::ops::{self, Subject};
-use super::stack::{Stack, fresh_owner};
+use super::stack::{Stack, Write, fresh_owner};
 use crate::exit::Exit;
 use crate::output::Console;
 use crate::{logging, runtime};
@@ -20,24 +21,35 @@ pub(crate) fn run(args: &ProjectorArgs, _console: &mut Console<'_>) -> anyhow::R
         migrate::require(&stack).await?;
         let bus = stack.bus("projector").await?;
         let budget = Budget::PROJECTOR;
-        let pool = stack.pool(budget.readers).await?;
-        budget.announce(&pool).await;
+        let write = stack.write(&budget, Some(bus.clone())).await?;
+        budget.announce(&write.pool).await;
         let subject = Subject {
-            pool: Some(pool.clone()),
+            pool: Some(write.pool.clone()),
             bus: Some(bus.clone()),
             read_models: true,
             ..Subject::default()
         };
         let served = ops::serve(&args.ops, subject, &stop).await?;
         tracing::info!("the projector is ready");
-        work(pool, bus, stop).await;
+        Box::pin(work(&write, bus, args.callbacks.clone(), stop)).await;
+        write.stop().await;
         ops::stop(served).await;
         Ok(Exit::Ok)
     })
 }
 
-/// Projects until it is told to stop.
-pub(super) async fn work(pool: PgPool, bus: Bus, stop: CancellationToken) {
-    let options = projections::Options::new(pool, bus, fresh_owner().0);
-    projections::run(options, stop).await;
+/// Projects and calls back until it is told to stop.
+pub(super) fn work(
+    write: &Write,
+    bus: Bus,
+    args: CallbackArgs,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send + 'static {
+    let (pool, writer) = (write.pool.clone(), write.writer.clone());
+    let options = projections::Options::new(pool.clone(), bus.clone(), fresh_owner().0);
+    let projecting = projections::run(options, stop.clone());
+    let calling_back = callbacks::work(args, pool, writer, bus, stop);
+    async move {
+        tokio::join!(projecting, calling_back);
+    }
 }

@@ -129,7 +129,8 @@ async fn start_roles(
     files::write(&owner_file(args), owner.as_bytes(), files::SECRET)?;
     let stops = [CancellationToken::new(), CancellationToken::new()];
     let [stop_projector, stop_worker] = stops.clone();
-    let projecting = projector::work(write.pool.clone(), bus.clone(), stop_projector);
+    let callbacks = args.callbacks.clone();
+    let projecting = projector::work(&write, bus.clone(), callbacks, stop_projector);
     let projecting = tokio::spawn(projecting);
     let (work, its_stack) = (args.work.clone(), stack);
     let working =

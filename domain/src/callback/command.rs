@@ -26,6 +26,17 @@ pub enum Command {
     RequestRedelivery,
 }
 
+impl Command {
+    /// The round that a sender reports on.
+    #[must_use]
+    pub fn round(&self) -> Option<u32> {
+        match self {
+            Self::RecordDelivered { round, .. } | Self::RecordGivenUp { round, .. } => Some(*round),
+            Self::RequestRedelivery => None,
+        }
+    }
+}
+
 /// How one callback ended, on its way from the sender to the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settlement {

@@ -3,6 +3,7 @@
 //! Lists are pages with a cursor; a page never holds more than [`PAGE_MAX`] rows.
 
 mod assets;
+mod callbacks;
 mod events;
 mod facade;
 mod feed;
@@ -16,6 +17,10 @@ mod vitals;
 mod workflows;
 
 pub use assets::{Asset, AssetFilter, Revision, assets, assets_by_id, revisions_of_assets};
+pub use callbacks::{
+    Callback, CallbackBacklog, CallbackFilter, Delivery, callback, callback_backlog, callbacks,
+    callbacks_of_jobs, deliveries,
+};
 pub use events::{JobEvent, job_events};
 pub use facade::{JobRecord, job_record};
 pub use feed::{

@@ -158,6 +158,8 @@ impl Projector for ReadModels {
                 Event::Request(event) => requests.apply(entry, event),
                 Event::Platform(event) => definitions.apply_platform(entry, event),
                 Event::Workflow(event) => definitions.apply_workflow(entry, event),
+                // Not a read model, and shown from the outbox.
+                Event::Callback(_) => {}
             }
         }
         definitions.flush(db).await?;

@@ -48,6 +48,47 @@ pub(crate) async fn after<'c>(
     .await
 }
 
+#[derive(FromRow)]
+struct Counted {
+    #[sqlx(flatten)]
+    entry: Entry,
+    found: i64,
+}
+
+/// The events of some types among the next `limit` after `cursor`, and the position that whoever has
+/// seen them is at.
+pub(crate) async fn after_of(
+    pool: &sqlx::PgPool,
+    cursor: i64,
+    limit: i64,
+    kinds: &[&str],
+) -> sqlx::Result<(Vec<Entry>, i64)> {
+    let upto = head(pool).await?.min(cursor + limit).max(cursor);
+    if upto == cursor {
+        return Ok((Vec::new(), cursor));
+    }
+    let rows: Vec<Counted> = sqlx::query_as(
+        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at, found
+         from (select *, count(*) over () as found, row_number() over (order by pos) as nth,
+                      sum(octet_length(payload)) over (order by pos) as total
+               from dagapp.events where pos > $1 and pos <= $2 and type = any($3)) e
+         where total <= $4 or nth = 1
+         order by pos",
+    )
+    .bind(cursor)
+    .bind(upto)
+    .bind(kinds)
+    .bind(READ_BYTES_MAX)
+    .fetch_all(pool)
+    .await?;
+    let found = rows.first().map_or(0, |row| row.found);
+    let entries: Vec<Entry> = rows.into_iter().map(|row| row.entry).collect();
+    // Cut off by its size: the rest comes next.
+    let is_cut = i64::try_from(entries.len()).unwrap_or(i64::MAX) < found;
+    let last = entries.last().map(|entry| entry.pos).filter(|_| is_cut);
+    Ok((entries, last.unwrap_or(upto)))
+}
+
 /// Events of one stream after `version`, up to position `upto`.
 pub(crate) async fn of_stream<'c>(
     db: impl Executor<'c, Database = Postgres>,

@@ -4,6 +4,7 @@
 //! statements.
 
 pub(crate) mod assets;
+pub(crate) mod callbacks;
 pub(crate) mod checkpoints;
 pub(crate) mod dead_letters;
 pub(crate) mod definitions;

@@ -270,7 +270,7 @@ impl Rig {
     }
 }
 
-fn order(workflow: &str, inputs: Map<String, Value>) -> Order {
+pub(crate) fn order(workflow: &str, inputs: Map<String, Value>) -> Order {
     Order {
         org_id: "acme".to_owned(),
         actor: "test".to_owned(),
@@ -330,7 +330,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// The folder of the build that this test belongs to.
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     let program = std::env::current_exe().unwrap();
     program.ancestors().nth(3).unwrap().to_owned()
 }
