@@ -7,7 +7,9 @@ use projections::{dead_letters, read};
 
 use super::asset::{Asset, AssetFilter};
 use super::context::{Position, core, ready, viewer};
-use super::fleet::{DeadLetter, Health, Key, Me, Orchestrator, Platform, Projection, Queue, Worker};
+use super::fleet::{
+    DeadLetter, Health, Key, Me, Orchestrator, Platform, Projection, Queue, Worker,
+};
 use super::job::{Job, JobFilter, JobsInfo};
 use super::loaders::{AssetKey, JobKey, Loaders, RequestKey};
 use super::page;
@@ -42,7 +44,13 @@ impl Work {
         let rows = read::jobs(&core.pool, &filter).await.map_err(Fault::from)?;
         let after = filter.cursor.clone();
         let info = JobsInfo(filter);
-        Ok(page::with_fields(rows, after.as_deref(), info, read::Job::cursor, Job))
+        Ok(page::with_fields(
+            rows,
+            after.as_deref(),
+            info,
+            read::Job::cursor,
+            Job,
+        ))
     }
 
     /// One job; nothing as long as only its request exists.
@@ -78,7 +86,12 @@ impl Work {
         };
         let rows = read::requests(&core.pool, &filter).await;
         let rows = rows.map_err(Fault::from)?;
-        Ok(page::connection(rows, after.as_deref(), read::Request::cursor, Request))
+        Ok(page::connection(
+            rows,
+            after.as_deref(),
+            read::Request::cursor,
+            Request,
+        ))
     }
 
     /// One request.
@@ -89,7 +102,10 @@ impl Work {
         wait_for: Option<Position>,
     ) -> async_graphql::Result<Option<Request>> {
         ready(ctx, wait_for).await?;
-        let loaded = ctx.data::<Loaders>()?.load_one(RequestKey(clean(id))).await?;
+        let loaded = ctx
+            .data::<Loaders>()?
+            .load_one(RequestKey(clean(id)))
+            .await?;
         Ok(loaded.map(Request))
     }
 
@@ -109,7 +125,12 @@ impl Work {
         filter.cursor.clone_from(&after);
         let rows = read::assets(&core.pool, &filter).await;
         let rows = rows.map_err(Fault::from)?;
-        Ok(page::connection(rows, after.as_deref(), read::Asset::cursor, Asset))
+        Ok(page::connection(
+            rows,
+            after.as_deref(),
+            read::Asset::cursor,
+            Asset,
+        ))
     }
 
     /// One asset, deleted or not.
@@ -262,7 +283,9 @@ impl Installation {
         let Some(bus) = &core.writer.bus else {
             return Ok(Vec::new());
         };
-        let seen = queues(bus).await.map_err(|error| Fault::unavailable(&error))?;
+        let seen = queues(bus)
+            .await
+            .map_err(|error| Fault::unavailable(&error))?;
         Ok(seen.into_iter().map(Queue::from).collect())
     }
 
@@ -277,7 +300,10 @@ impl Installation {
         viewer.require_operator()?;
         let rows = read::checkpoints(&core.pool).await.map_err(Fault::from)?;
         let head = read::head(&core.pool).await.map_err(Fault::from)?;
-        Ok(rows.into_iter().map(|row| Projection::of(row, head)).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| Projection::of(row, head))
+            .collect())
     }
 
     /// Messages that nobody could make sense of, the newest first. For operators.
@@ -292,7 +318,11 @@ impl Installation {
         let (core, viewer) = ready(ctx, wait_for).await?;
         viewer.require_operator()?;
         let rows = dead_letters::list(&core.pool, before, page::size(first)?).await;
-        Ok(rows.map_err(Fault::from)?.into_iter().map(DeadLetter).collect())
+        Ok(rows
+            .map_err(Fault::from)?
+            .into_iter()
+            .map(DeadLetter)
+            .collect())
     }
 
     /// One of them. For operators.
@@ -318,5 +348,9 @@ impl Installation {
 
 /// An id with U+0000 in it is the id of nothing, and no reason to trouble the database.
 pub(super) fn clean(text: String) -> String {
-    if text.contains('\0') { String::new() } else { text }
+    if text.contains('\0') {
+        String::new()
+    } else {
+        text
+    }
 }

@@ -88,7 +88,7 @@ impl Sampler {
         let claims_max = commands::orchestrator::CLAIMS_MAX;
         let vitals = read::vitals(&self.pool, self.counted_to, claims_max).await?;
         let backlog = if vitals.has_callbacks {
-            read::callback_backlog(&self.pool).await?
+            read::callback_vitals(&self.pool).await?
         } else {
             Backlog::default()
         };

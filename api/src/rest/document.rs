@@ -51,10 +51,16 @@ pub fn openapi() -> Value {
         }
     }
     let schemas = bodies.get("schemas").and_then(Value::as_object);
-    if let Some(all) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut) {
+    if let Some(all) = document
+        .pointer_mut("/components/schemas")
+        .and_then(Value::as_object_mut)
+    {
         all.extend(schemas.cloned().unwrap_or_default());
     }
-    if let Some(components) = document.get_mut("components").and_then(Value::as_object_mut) {
+    if let Some(components) = document
+        .get_mut("components")
+        .and_then(Value::as_object_mut)
+    {
         components.insert("securitySchemes".to_owned(), security_schemes());
     }
     document
@@ -69,7 +75,12 @@ fn security_schemes() -> Value {
 
 /// Adds body, security and errors to one operation.
 fn complete(path: &str, method: &str, operation: &mut Value, bodies: &Value) {
-    let text = |operation: &Value, name: &str| operation.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text = |operation: &Value, name: &str| {
+        operation
+            .get(name)
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
     let id = text(operation, "operationId").unwrap_or_default();
     let needs_key = text(operation, "x-strata-role").as_deref() != Some("none");
     let has_body = method == "post";
@@ -82,29 +93,56 @@ fn complete(path: &str, method: &str, operation: &mut Value, bodies: &Value) {
         let body = json!({"required": true, "content": {"application/json": content}});
         operation.insert("requestBody".to_owned(), body);
     }
-    let extra = bodies.pointer(&format!("/parameters/{id}")).and_then(Value::as_array);
-    if let (Some(extra), Some(given)) = (extra, operation.get_mut("parameters").and_then(Value::as_array_mut)) {
+    let extra = bodies
+        .pointer(&format!("/parameters/{id}"))
+        .and_then(Value::as_array);
+    if let (Some(extra), Some(given)) = (
+        extra,
+        operation
+            .get_mut("parameters")
+            .and_then(Value::as_array_mut),
+    ) {
         given.extend(extra.iter().cloned());
     }
-    let security = if needs_key { json!([{"bearer": []}, {"api_key": []}]) } else { json!([]) };
+    let security = if needs_key {
+        json!([{"bearer": []}, {"api_key": []}])
+    } else {
+        json!([])
+    };
     operation.insert("security".to_owned(), security);
     let takes_arguments = path.contains('{') || operation.contains_key("parameters");
-    if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
+    if let Some(responses) = operation
+        .get_mut("responses")
+        .and_then(Value::as_object_mut)
+    {
         errors(responses, needs_key, has_body, takes_arguments);
     }
 }
 
 /// The errors that an operation may answer.
-fn errors(responses: &mut Map<String, Value>, needs_key: bool, has_body: bool, takes_arguments: bool) {
+fn errors(
+    responses: &mut Map<String, Value>,
+    needs_key: bool,
+    has_body: bool,
+    takes_arguments: bool,
+) {
     let table = [
         ("400", "It cannot be read.", has_body || takes_arguments),
         ("401", "A valid key is needed.", needs_key),
         ("403", "The role of the key is not enough.", needs_key),
-        ("404", "It does not exist, or belongs to another organisation.", needs_key),
+        (
+            "404",
+            "It does not exist, or belongs to another organisation.",
+            needs_key,
+        ),
         ("409", "It does not fit to how things are.", needs_key),
         ("413", "The body is too large.", has_body),
         ("415", "The body is not JSON.", has_body),
-        ("422", "It is not possible; `problems` lists everything that is wrong.", has_body || takes_arguments),
+        (
+            "422",
+            "It is not possible; `problems` lists everything that is wrong.",
+            has_body || takes_arguments,
+        ),
         ("429", "This key asks too often.", needs_key),
         ("503", "A part of the platform does not answer.", true),
     ];
@@ -112,7 +150,10 @@ fn errors(responses: &mut Map<String, Value>, needs_key: bool, has_body: bool, t
         if applies {
             let schema = json!({"$ref": "#/components/schemas/ErrorBody"});
             let content = json!({"application/json": {"schema": schema}});
-            responses.insert(code.to_owned(), json!({"description": description, "content": content}));
+            responses.insert(
+                code.to_owned(),
+                json!({"description": description, "content": content}),
+            );
         }
     }
 }
@@ -149,7 +190,10 @@ mod tests {
                 count += 1;
                 assert!(operation["summary"].is_string(), "{name}");
                 let role = operation["x-strata-role"].as_str().unwrap();
-                assert!(["none", "reader", "writer", "admin"].contains(&role), "{name}");
+                assert!(
+                    ["none", "reader", "writer", "admin"].contains(&role),
+                    "{name}"
+                );
                 if method == "post" {
                     let content = &operation["requestBody"]["content"]["application/json"];
                     assert!(content["schema"].is_object(), "{name} has no schema");

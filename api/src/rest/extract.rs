@@ -160,7 +160,11 @@ mod tests {
             headers.insert(CONTENT_TYPE, axum::http::HeaderValue::from_static(text));
             headers
         };
-        for good in ["application/json", "Application/JSON; charset=utf-8", "application/ld+json"] {
+        for good in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/ld+json",
+        ] {
             assert!(is_json(&with(good)), "{good}");
         }
         for bad in ["text/plain", "application/xml", "json", ""] {

@@ -109,11 +109,7 @@ impl Fields {
     }
 
     /// One of several words.
-    pub(crate) fn word<T: Copy>(
-        &mut self,
-        name: &'static str,
-        choices: &[(&str, T)],
-    ) -> Option<T> {
+    pub(crate) fn word<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Option<T> {
         let value = self.take(name)?;
         let chosen = choices.iter().find(|(word, _)| value == *word);
         if chosen.is_none() {
@@ -190,11 +186,7 @@ impl Fields {
 }
 
 /// One thing that is wrong.
-pub(crate) fn problem(
-    field: impl Into<String>,
-    code: &str,
-    message: impl Into<String>,
-) -> Problem {
+pub(crate) fn problem(field: impl Into<String>, code: &str, message: impl Into<String>) -> Problem {
     Problem {
         field: field.into(),
         code: code.to_owned(),
@@ -220,7 +212,10 @@ mod tests {
         assert_eq!(given.text("title", 10), None);
         assert_eq!(given.number("revision", 1..=9), None);
         assert_eq!(given.flag("force"), None);
-        assert_eq!(given.word("operation", &[("CREATE", 1), ("UPDATE", 2)]), None);
+        assert_eq!(
+            given.word("operation", &[("CREATE", 1), ("UPDATE", 2)]),
+            None
+        );
         assert_eq!(given.texts("tags", 5), None);
         assert_eq!(given.text("name", 10), None);
         assert_eq!(given.text("long", 2), None);
@@ -241,7 +236,11 @@ mod tests {
             ("tittle", "UNKNOWN_FIELD"),
         ];
         assert_eq!(of, expected);
-        assert!(found[9].message.contains("did you mean `title`"), "{}", found[9].message);
+        assert!(
+            found[9].message.contains("did you mean `title`"),
+            "{}",
+            found[9].message
+        );
     }
 
     #[test]

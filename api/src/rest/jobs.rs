@@ -15,10 +15,10 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::extract::{Body, PathText};
+use super::fields::problem;
 use super::find;
 use super::submit::{monitor_url, refused};
 use super::view::{error_of, failure_view};
-use super::fields::problem;
 use crate::app::App;
 use crate::error::Fault;
 use crate::viewer::Viewer;
@@ -117,7 +117,10 @@ pub(crate) async fn submit_job(
     let done = app.core().writer.submit(order).await?;
     let (code, status) = if done.repeated {
         let request = find::request(&app, &viewer, find::Named::Request(done.request_id)).await?;
-        (StatusCode::OK, record(&app, &viewer, &request).await?.status)
+        (
+            StatusCode::OK,
+            record(&app, &viewer, &request).await?.status,
+        )
     } else {
         (StatusCode::ACCEPTED, "QUEUED".to_owned())
     };
@@ -144,6 +147,7 @@ fn order_of(viewer: &Viewer, workflow_id: String, inputs: Inputs, key: String) -
         priority: None,
         callbacks: Vec::new(),
         retry_of: None,
+        trace: viewer.trace.clone(),
         idempotency_key: Some(key),
     }
 }
@@ -169,7 +173,10 @@ pub(crate) async fn job_status(
 }
 
 async fn record(app: &App, viewer: &Viewer, request: &Request) -> Result<JobRecord, Fault> {
-    let request_id: RequestId = request.request_id.parse().map_err(|e| Fault::internal(&e))?;
+    let request_id: RequestId = request
+        .request_id
+        .parse()
+        .map_err(|e| Fault::internal(&e))?;
     let strata_job_id = JobId::of_request(request_id).to_string();
     let job_id = hash_of(viewer, request, request_id).unwrap_or_else(|| strata_job_id.clone());
     let row = read::job_record(&app.core().pool, viewer.org(), &strata_job_id).await?;
@@ -245,8 +252,16 @@ pub(crate) async fn job_result(
         let message = format!("there will be no result: {}", error.message);
         return Err(Fault::conflict("JOB_FAILED", message, error.remediation));
     }
-    let not_yet = || Fault::conflict("NOT_FINISHED", "the job has no result yet", "ask again later");
-    let job = job.filter(|job| job.completed_at.is_some()).ok_or_else(not_yet)?;
+    let not_yet = || {
+        Fault::conflict(
+            "NOT_FINISHED",
+            "the job has no result yet",
+            "ask again later",
+        )
+    };
+    let job = job
+        .filter(|job| job.completed_at.is_some())
+        .ok_or_else(not_yet)?;
     Ok(Json(JobResult {
         job_id: job.job_id,
         request_id: job.request_id,

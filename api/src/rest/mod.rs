@@ -24,16 +24,14 @@ use std::sync::LazyLock;
 
 use axum::Router;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get, post};
+use axum::routing::{get, post};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub use document::openapi;
 
 use crate::app::App;
-use crate::error::{Category, Fault};
 
 /// The document as it is sent, and the page of it.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi().to_string());
@@ -62,7 +60,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// All routes of REST, to be merged with the others: those above, their older names (C-03), the document with
-/// its page, and an answer in our form to whatever is not there.
+/// its page.
 pub(crate) fn routes() -> Router<App> {
     let (routes, _) = router().split_for_parts();
     routes
@@ -72,8 +70,6 @@ pub(crate) fn routes() -> Router<App> {
         .route("/platform/dag_status/{id}", get(status::status))
         .route("/api/openapi.json", get(document_json))
         .route("/api/docs", get(document_page))
-        .method_not_allowed_fallback(wrong_method)
-        .route("/api/{*rest}", any(unknown))
 }
 
 async fn document_json() -> Response {
@@ -83,27 +79,10 @@ async fn document_json() -> Response {
 async fn document_page() -> Response {
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
-        (CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+        ),
     ];
     (headers, PAGE.as_str()).into_response()
-}
-
-async fn unknown(uri: Uri) -> Fault {
-    let path: String = uri.path().chars().take(80).collect();
-    let message = format!("there is nothing at `{path}`");
-    Fault::new(Category::NotFound, "NO_ROUTE", message, "see /api/docs for all routes")
-}
-
-/// Axum adds which methods there are.
-async fn wrong_method(method: Method) -> Response {
-    let method: String = method.as_str().chars().take(20).collect();
-    let fault = Fault::new(
-        Category::Malformed,
-        "WRONG_METHOD",
-        format!("{method} is not possible here"),
-        "use a method of the header `Allow`; see /api/docs",
-    );
-    let mut response = fault.into_response();
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response
 }

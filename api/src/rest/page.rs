@@ -14,22 +14,39 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;mar
 pub(super) fn html(document: &Value) -> String {
     let mut page = String::from("<!doctype html><html lang=en><meta charset=utf-8>");
     let title = text(document.pointer("/info/title"));
-    let _ = write!(page, "<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>");
-    let _ = write!(page, "<p>{}</p>", text(document.pointer("/info/description")));
-    page.push_str("<p>The same for programs: <a href=/api/openapi.json>/api/openapi.json</a></p><ul>");
+    let _ = write!(
+        page,
+        "<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
+    );
+    let _ = write!(
+        page,
+        "<p>{}</p>",
+        text(document.pointer("/info/description"))
+    );
+    page.push_str(
+        "<p>The same for programs: <a href=/api/openapi.json>/api/openapi.json</a></p><ul>",
+    );
     let all: Vec<(&String, &String, &Value)> = operations(document).collect();
     for (path, method, operation) in &all {
         let id = text(operation.get("operationId"));
         let summary = text(operation.get("summary"));
         let path = escape(path);
-        let _ = write!(page, "<li><a href=#{id}><span class=m>{method}</span> <code>{path}</code></a> {summary}");
+        let _ = write!(
+            page,
+            "<li><a href=#{id}><span class=m>{method}</span> <code>{path}</code></a> {summary}"
+        );
     }
     page.push_str("</ul>");
     for (path, method, operation) in all {
         section(&mut page, path, method, operation);
     }
     page.push_str("<h2>Schemas</h2>");
-    for (name, schema) in document.pointer("/components/schemas").and_then(Value::as_object).into_iter().flatten() {
+    for (name, schema) in document
+        .pointer("/components/schemas")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
         let (name, schema) = (escape(name), json(schema));
         let _ = write!(page, "<h3 id=schema-{name}>{name}</h3><pre>{schema}</pre>");
     }
@@ -48,12 +65,24 @@ fn operations(document: &Value) -> impl Iterator<Item = (&String, &String, &Valu
 fn section(page: &mut String, path: &str, method: &str, operation: &Value) {
     let id = text(operation.get("operationId"));
     let path = escape(path);
-    let _ = write!(page, "<h2 id={id}><span class=m>{method}</span> <code>{path}</code></h2>");
+    let _ = write!(
+        page,
+        "<h2 id={id}><span class=m>{method}</span> <code>{path}</code></h2>"
+    );
     let _ = write!(page, "<p>{}</p>", text(operation.get("summary")));
     let _ = write!(page, "<p>{}</p>", text(operation.get("description")));
-    let _ = write!(page, "<p>Role: {}</p>", text(operation.get("x-strata-role")));
+    let _ = write!(
+        page,
+        "<p>Role: {}</p>",
+        text(operation.get("x-strata-role"))
+    );
     page.push_str("<table>");
-    for parameter in operation.get("parameters").and_then(Value::as_array).into_iter().flatten() {
+    for parameter in operation
+        .get("parameters")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         let (name, place) = (text(parameter.get("name")), text(parameter.get("in")));
         let about = text(parameter.get("description"));
         let _ = write!(page, "<tr><td><code>{name}</code><td>{place}<td>{about}");
@@ -62,17 +91,41 @@ fn section(page: &mut String, path: &str, method: &str, operation: &Value) {
     if let Some(content) = operation.pointer("/requestBody/content/application~1json") {
         let schema = content.get("schema").map(json).unwrap_or_default();
         let _ = write!(page, "<p>Body</p><pre>{schema}</pre>");
-        for example in content.get("examples").and_then(Value::as_object).into_iter().flat_map(|all| all.values()) {
+        for example in content
+            .get("examples")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(|all| all.values())
+        {
             let value = example.get("value").map(json).unwrap_or_default();
-            let _ = write!(page, "<p>Example: {}</p><pre>{value}</pre>", text(example.get("summary")));
+            let _ = write!(
+                page,
+                "<p>Example: {}</p><pre>{value}</pre>",
+                text(example.get("summary"))
+            );
         }
     }
     page.push_str("<table>");
-    for (code, response) in operation.get("responses").and_then(Value::as_object).into_iter().flatten() {
-        let schema = response.pointer("/content/application~1json/schema/$ref").and_then(Value::as_str);
-        let schema = escape(schema.and_then(|name| name.rsplit('/').next()).unwrap_or_default());
+    for (code, response) in operation
+        .get("responses")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let schema = response
+            .pointer("/content/application~1json/schema/$ref")
+            .and_then(Value::as_str);
+        let schema = escape(
+            schema
+                .and_then(|name| name.rsplit('/').next())
+                .unwrap_or_default(),
+        );
         let about = text(response.get("description"));
-        let _ = write!(page, "<tr><td>{}<td><a href=#schema-{schema}>{schema}</a><td>{about}", escape(code));
+        let _ = write!(
+            page,
+            "<tr><td>{}<td><a href=#schema-{schema}>{schema}</a><td>{about}",
+            escape(code)
+        );
     }
     page.push_str("</table>");
 }
@@ -115,6 +168,9 @@ mod tests {
         for outside in ["src=", "<script", "<link", "@import", "href=http"] {
             assert!(!page.contains(outside), "{outside}");
         }
-        assert_eq!(escape("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
+        assert_eq!(
+            escape("<a href='x'>&\""),
+            "&lt;a href=&#39;x&#39;&gt;&amp;&quot;"
+        );
     }
 }

@@ -70,14 +70,19 @@ pub(crate) async fn resubmit(
             "wait for its end, or send `force: true` to do everything anew",
         ));
     }
-    let request_id: RequestId = request.request_id.parse().map_err(|e| Fault::internal(&e))?;
+    let request_id: RequestId = request
+        .request_id
+        .parse()
+        .map_err(|e| Fault::internal(&e))?;
     let before = find::submission(&app, &viewer, request_id).await?;
     if dry_run {
         return preview(&app, &viewer, before).await;
     }
     let writer = &app.core().writer;
     let done = if retried {
-        writer.retry(JobId::of_request(request_id), viewer.actor()).await?
+        writer
+            .retry(JobId::of_request(request_id), viewer.actor())
+            .await?
     } else {
         writer.submit(order_of(&viewer, before, key)).await?
     };
@@ -121,7 +126,10 @@ async fn preview(
 
 /// The same work under a new key.
 fn order_of(viewer: &Viewer, before: Submission, key: Option<String>) -> Order {
-    let key = key.map_or_else(|| format!("again {}", fresh_id()), |key| format!("key {key}"));
+    let key = key.map_or_else(
+        || format!("again {}", fresh_id()),
+        |key| format!("key {key}"),
+    );
     Order {
         org_id: before.org_id,
         actor: viewer.actor().to_owned(),
@@ -133,6 +141,7 @@ fn order_of(viewer: &Viewer, before: Submission, key: Option<String>) -> Order {
         priority: Some(before.priority),
         callbacks: before.callbacks,
         retry_of: None,
+        trace: viewer.trace.clone(),
         idempotency_key: Some(key),
     }
 }

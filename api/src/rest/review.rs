@@ -45,8 +45,17 @@ pub(crate) async fn approve(
     Body(body): Body,
 ) -> Result<Json<ReviewAnswer>, Fault> {
     viewer.require(Role::Admin)?;
-    let Review { subject, revision, .. } = read(body, false)?;
-    review(&app, &viewer, subject, Command::Approve { revision }, "approved").await
+    let Review {
+        subject, revision, ..
+    } = read(body, false)?;
+    review(
+        &app,
+        &viewer,
+        subject,
+        Command::Approve { revision },
+        "approved",
+    )
+    .await
 }
 
 /// Turns the current revision of an asset down
@@ -61,7 +70,11 @@ pub(crate) async fn reject(
     Body(body): Body,
 ) -> Result<Json<ReviewAnswer>, Fault> {
     viewer.require(Role::Admin)?;
-    let Review { subject, revision, reason } = read(body, true)?;
+    let Review {
+        subject,
+        revision,
+        reason,
+    } = read(body, true)?;
     let command = Command::Reject { revision, reason };
     review(&app, &viewer, subject, command, "rejected").await
 }
@@ -78,7 +91,11 @@ pub(crate) async fn revoke(
     Body(body): Body,
 ) -> Result<Json<ReviewAnswer>, Fault> {
     viewer.require(Role::Admin)?;
-    let Review { subject, revision, reason } = read(body, true)?;
+    let Review {
+        subject,
+        revision,
+        reason,
+    } = read(body, true)?;
     let command = Command::Revoke { revision, reason };
     review(&app, &viewer, subject, command, "revoked").await
 }
@@ -147,7 +164,11 @@ fn subject(fields: &mut Fields) -> Option<Subject> {
         (Some(text), None) => match text.parse() {
             Ok(id) => Some(Subject::Asset(id)),
             Err(_) => {
-                fields.problem("asset_id", "INVALID", "an asset id has 32 lower-case hex digits");
+                fields.problem(
+                    "asset_id",
+                    "INVALID",
+                    "an asset id has 32 lower-case hex digits",
+                );
                 None
             }
         },
@@ -159,7 +180,11 @@ fn subject(fields: &mut Fields) -> Option<Subject> {
             }
         },
         _ => {
-            fields.problem("asset_id", "MISSING", "give `asset_id` or `request_id`, one of both");
+            fields.problem(
+                "asset_id",
+                "MISSING",
+                "give `asset_id` or `request_id`, one of both",
+            );
             None
         }
     }
@@ -182,7 +207,11 @@ async fn asset_of(app: &App, viewer: &Viewer, subject: Subject) -> Result<AssetI
     let request = find::request(app, viewer, named).await?;
     let asset = request.asset_id.and_then(|id| id.parse().ok());
     asset.ok_or_else(|| {
-        Fault::conflict("NO_ASSET", "the request is for no asset", "name a request with platform refs")
+        Fault::conflict(
+            "NO_ASSET",
+            "the request is for no asset",
+            "name a request with platform refs",
+        )
     })
 }
 
@@ -205,7 +234,9 @@ async fn apply(
     state: &'static str,
 ) -> Result<Json<ReviewAnswer>, Fault> {
     let writer = &app.core().writer;
-    let done = writer.review(viewer.org(), asset_id, command, viewer.actor()).await?;
+    let done = writer
+        .review(viewer.org(), asset_id, command, viewer.actor())
+        .await?;
     let position = match done {
         Reviewed::Applied { pos } => Some(pos),
         Reviewed::AlreadyApplied => None,

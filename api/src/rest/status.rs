@@ -8,7 +8,9 @@ use projections::read::{self, Job, Request};
 use super::extract::PathText;
 use super::find;
 use super::submit::monitor_url;
-use super::view::{ApprovalView, Progress, Release, Services, Status, error_of, job_status, urls_of};
+use super::view::{
+    ApprovalView, Progress, Release, Services, Status, error_of, job_status, urls_of,
+};
 use crate::app::App;
 use crate::error::Fault;
 use crate::viewer::Viewer;
@@ -54,7 +56,10 @@ pub(crate) async fn status(
         progress: job.as_ref().map(Progress::from).unwrap_or_default(),
         services: services(&app, &request, job.as_ref()),
         approval: ApprovalView {
-            state: release.as_ref().map_or("pending_review", |r| &r.approval).to_owned(),
+            state: release
+                .as_ref()
+                .map_or("pending_review", |r| &r.approval)
+                .to_owned(),
             revision: release.as_ref().map(|r| r.revision),
             reason: release.as_ref().and_then(|r| r.approval_reason.clone()),
         },
@@ -94,7 +99,8 @@ fn services(app: &App, request: &Request, job: Option<&Job>) -> Services {
 fn warnings(job: Option<&Job>) -> Vec<String> {
     let mut warnings = Vec::new();
     if job.is_some_and(|job| job.degraded) {
-        warnings.push("this may be out of date: the job could not be followed to its end".to_owned());
+        warnings
+            .push("this may be out of date: the job could not be followed to its end".to_owned());
     }
     if job.is_some_and(|job| job.paused && job.completed_at.is_none()) {
         warnings.push("the job is paused".to_owned());

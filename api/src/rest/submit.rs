@@ -146,7 +146,10 @@ async fn answer(
     viewer.require(Role::Writer)?;
     let key = given_key(headers)?;
     let (work, mut problems) = adapt(platform, body);
-    problems.extend(problems_of(&work.callbacks, &app.core().options.callback_allow));
+    problems.extend(problems_of(
+        &work.callbacks,
+        &app.core().options.callback_rules,
+    ));
     let order = order_of(app, viewer, &work, key).await?;
     let preflight = app.core().writer.preflight(&order).await?;
     for flaw in preflight.flaws.iter().cloned() {
@@ -178,7 +181,8 @@ async fn answer(
         answer.plan = Some(plan);
         return Ok((StatusCode::OK, Json(answer)));
     }
-    let callbacks = callbacks_of(app, viewer.org(), &work.callbacks, true).await?;
+    let (pool, rules) = (&app.core().pool, &app.core().options.callback_rules);
+    let callbacks = callbacks_of(pool, rules, viewer.org(), &work.callbacks, true).await?;
     let order = Order { callbacks, ..order };
     let title = work.title.as_deref();
     let done = app.core().writer.submit_titled(order, title).await?;
@@ -270,17 +274,21 @@ async fn order_of(
         // Secrets are stored, and get their names, when nothing can go wrong any more.
         callbacks: callbacks_without_secrets(work),
         retry_of: None,
+        trace: viewer.trace.clone(),
         idempotency_key: Some(key),
     })
 }
 
 fn callbacks_without_secrets(work: &Work) -> Vec<domain::request::CallbackRef> {
-    let each = work.callbacks.iter().map(|wish| domain::request::CallbackRef {
-        url: wish.url.clone(),
-        secret_ref: None,
-        retry_count: wish.retry_count,
-        timeout_seconds: wish.timeout_seconds,
-    });
+    let each = work
+        .callbacks
+        .iter()
+        .map(|wish| domain::request::CallbackRef {
+            url: wish.url.clone(),
+            secret_ref: None,
+            retry_count: wish.retry_count,
+            timeout_seconds: wish.timeout_seconds,
+        });
     each.collect()
 }
 
@@ -288,7 +296,9 @@ fn callbacks_without_secrets(work: &Work) -> Vec<domain::request::CallbackRef> {
 async fn next_round(app: &App, viewer: &Viewer, work: &Work) -> Result<String, Fault> {
     let pool = &app.core().pool;
     for first in (1..ROUNDS_MAX).step_by(ROUNDS as usize) {
-        let keys: Vec<String> = (first..first + ROUNDS).map(|round| work.content_key(round)).collect();
+        let keys: Vec<String> = (first..first + ROUNDS)
+            .map(|round| work.content_key(round))
+            .collect();
         let requests: Vec<RequestId> = keys
             .iter()
             .map(|key| RequestId::from_key(viewer.org(), key))
@@ -301,8 +311,12 @@ async fn next_round(app: &App, viewer: &Viewer, work: &Work) -> Result<String, F
         let texts: Vec<String> = requests.iter().map(RequestId::to_string).collect();
         let known = read::requests_by_id(pool, viewer.org(), &texts).await?;
         for ((key, request), job) in keys.into_iter().zip(&texts).zip(&jobs) {
-            let withdrawn = known.iter().any(|r| r.request_id == *request && r.status == "withdrawn");
-            let done = ended.iter().any(|j| j.job_id == *job && j.completed_at.is_some());
+            let withdrawn = known
+                .iter()
+                .any(|r| r.request_id == *request && r.status == "withdrawn");
+            let done = ended
+                .iter()
+                .any(|j| j.job_id == *job && j.completed_at.is_some());
             if !withdrawn && !done {
                 return Ok(key);
             }
@@ -336,9 +350,16 @@ async fn check_chain(
         return Ok(());
     }
     let message = match latest {
-        Some(latest) => format!("the latest {} is {latest}, not {}", previous.name, previous.value),
+        Some(latest) => format!(
+            "the latest {} is {latest}, not {}",
+            previous.name, previous.value
+        ),
         None => format!("there is no {} yet that this could follow", previous.name),
     };
-    let fault = Fault::conflict("VERSION_CHAIN", message, "look the versions up, and follow the latest one");
+    let fault = Fault::conflict(
+        "VERSION_CHAIN",
+        message,
+        "look the versions up, and follow the latest one",
+    );
     Err(fault)
 }

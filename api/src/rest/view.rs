@@ -191,7 +191,8 @@ pub(super) fn error_of(request: &Request, job: Option<&Job>) -> Option<ErrorView
 
 /// What `dag_jobs.failure` says.
 pub(super) fn failure_view(why: &Value) -> Option<ErrorView> {
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let Some(failure) = why.get("failure") else {
         return Some(cancelled(text(why, "reason").as_deref()));
     };
@@ -224,8 +225,14 @@ fn remedy(class: FailureClass) -> (&'static str, bool) {
         FailureClass::Permanent => ("mend what the message names, and submit again", true),
         FailureClass::Cancelled => ("resubmit it if it is still wanted", true),
         FailureClass::Transient | FailureClass::Throttling => ("resubmit it later", false),
-        FailureClass::Timeout => ("resubmit it; if it stays, ask the operator for more time", false),
-        FailureClass::Contract => ("tell the operator: a workflow or a handler is at fault", false),
+        FailureClass::Timeout => (
+            "resubmit it; if it stays, ask the operator for more time",
+            false,
+        ),
+        FailureClass::Contract => (
+            "tell the operator: a workflow or a handler is at fault",
+            false,
+        ),
     }
 }
 
@@ -235,7 +242,8 @@ pub(super) fn urls_of(result: Option<&Value>) -> Map<String, Value> {
     let urls = fields.filter(|(name, value)| {
         (name.ends_with("_url") || name.ends_with("_urls")) && !value.is_null()
     });
-    urls.map(|(name, value)| (name.clone(), value.clone())).collect()
+    urls.map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -246,9 +254,13 @@ mod tests {
     #[test]
     fn each_class_of_failure_has_a_remedy() {
         for class in FailureClass::ALL {
-            let why = json!({"node": "load", "failure": {"class": class, "code": "c", "message": "m"}});
+            let why =
+                json!({"node": "load", "failure": {"class": class, "code": "c", "message": "m"}});
             let view = failure_view(&why).unwrap();
-            assert_eq!((&*view.code, &*view.message, view.node.as_deref()), ("c", "m", Some("load")));
+            assert_eq!(
+                (&*view.code, &*view.message, view.node.as_deref()),
+                ("c", "m", Some("load"))
+            );
             assert_eq!(json!(class), view.category);
             assert!(!view.remediation.is_empty());
         }
@@ -258,8 +270,12 @@ mod tests {
 
     #[test]
     fn addresses_are_taken_from_the_result() {
-        let result = json!({"viewer_url": "https://v", "stac_urls": ["a"], "tilejson_url": null, "rows": 3});
-        assert_eq!(Value::Object(urls_of(Some(&result))), json!({"viewer_url": "https://v", "stac_urls": ["a"]}));
+        let result =
+            json!({"viewer_url": "https://v", "stac_urls": ["a"], "tilejson_url": null, "rows": 3});
+        assert_eq!(
+            Value::Object(urls_of(Some(&result))),
+            json!({"viewer_url": "https://v", "stac_urls": ["a"]})
+        );
         assert_eq!(urls_of(None), Map::new());
     }
 }

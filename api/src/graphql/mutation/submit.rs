@@ -93,24 +93,30 @@ impl Submissions {
     ) -> async_graphql::Result<Vec<SubmitOutcome>> {
         let viewer = viewer(ctx)?.require(Role::Writer)?;
         if inputs.len() > BULK_MAX {
-            let message = format!("one call takes at most {BULK_MAX} submissions, not {}", inputs.len());
+            let message = format!(
+                "one call takes at most {BULK_MAX} submissions, not {}",
+                inputs.len()
+            );
             return Err(Fault::invalid("TOO_MANY", message, "send them in several calls").into());
         }
         let core = core(ctx)?;
-        let each = inputs.into_iter().enumerate().map(|(index, input)| async move {
-            match submit(core, viewer, input).await {
-                Ok(payload) => SubmitOutcome {
-                    index,
-                    submitted: Some(payload),
-                    error: None,
-                },
-                Err(fault) => SubmitOutcome {
-                    index,
-                    submitted: None,
-                    error: serde_json::to_value(fault).ok().map(Json),
-                },
-            }
-        });
+        let each = inputs
+            .into_iter()
+            .enumerate()
+            .map(|(index, input)| async move {
+                match submit(core, viewer, input).await {
+                    Ok(payload) => SubmitOutcome {
+                        index,
+                        submitted: Some(payload),
+                        error: None,
+                    },
+                    Err(fault) => SubmitOutcome {
+                        index,
+                        submitted: None,
+                        error: serde_json::to_value(fault).ok().map(Json),
+                    },
+                }
+            });
         Ok(stream::iter(each).buffered(AT_ONCE).collect().await)
     }
 }

@@ -15,9 +15,16 @@ pub(super) fn read(fields: &mut Fields) -> Work {
     if !fields.has("item_type") {
         fields.missing("item_type");
     }
-    let kinds = [("Feature Layer", Kind::Vector), ("Imagery Layer", Kind::Raster)];
+    let kinds = [
+        ("Feature Layer", Kind::Vector),
+        ("Imagery Layer", Kind::Raster),
+    ];
     let kind = fields.word("item_type", &kinds);
-    let levels = [("private", "uncleared"), ("org", "ouo"), ("public", "public")];
+    let levels = [
+        ("private", "uncleared"),
+        ("org", "ouo"),
+        ("public", "public"),
+    ];
     let access = fields.word("access", &levels).map(|word| ("access", word));
     files::read(fields, kind, "item_type", access, &mut work);
     if fields.text("snippet", 2_048).is_some() {

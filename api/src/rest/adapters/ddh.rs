@@ -22,17 +22,27 @@ pub(super) fn read(fields: &mut Fields) -> Work {
         let mut series = work.refs.clone();
         series.remove(VERSION);
         let name = VERSION;
-        work.previous = Some(Previous { series, name, value });
+        work.previous = Some(Previous {
+            series,
+            name,
+            value,
+        });
     }
     if !fields.has("data_type") {
         fields.missing("data_type");
     }
-    let kinds = [("raster", Kind::Raster), ("vector", Kind::Vector), ("zarr", Kind::Zarr)];
+    let kinds = [
+        ("raster", Kind::Raster),
+        ("vector", Kind::Vector),
+        ("zarr", Kind::Zarr),
+    ];
     let kind = fields.word("data_type", &kinds);
     let operation = fields.word("operation", &[("CREATE", false), ("UPDATE", true)]);
     work.anew = operation.unwrap_or(false);
     let levels = [("OUO", "ouo"), ("PUBLIC", "public")];
-    let access = fields.word("access_level", &levels).map(|word| ("access_level", word));
+    let access = fields
+        .word("access_level", &levels)
+        .map(|word| ("access_level", word));
     if fields.has("source_url") {
         let message = "files are taken from containers only; give container_name and file_name";
         fields.problem("source_url", "NOT_SUPPORTED", message);

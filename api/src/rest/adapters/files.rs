@@ -76,10 +76,16 @@ pub(super) fn read(
     for (name, is_given, is_taken) in [
         ("tags", tags.is_some(), takes("tags")),
         ("description", description.is_some(), false),
-        (access.map_or("", |(field, _)| field), access.is_some(), takes("access_level")),
+        (
+            access.map_or("", |(field, _)| field),
+            access.is_some(),
+            takes("access_level"),
+        ),
     ] {
         if is_given && !is_taken {
-            work.warnings.push(format!("`{name}` has no effect: {workflow} takes no such input"));
+            work.warnings.push(format!(
+                "`{name}` has no effect: {workflow} takes no such input"
+            ));
         }
     }
     for (ours, theirs) in [
@@ -104,7 +110,11 @@ fn workflow_of(
         Kind::Raster => Some(RASTER),
         Kind::Vector => Some(VECTOR),
         Kind::Zarr => {
-            fields.problem(kind_field, "NOT_SUPPORTED", "zarr is not supported yet; raster and vector are");
+            fields.problem(
+                kind_field,
+                "NOT_SUPPORTED",
+                "zarr is not supported yet; raster and vector are",
+            );
             None
         }
     }
@@ -118,7 +128,11 @@ fn file_name(fields: &mut Fields) -> Option<String> {
         Value::Array(mut items) if items.len() == 1 => match items.pop() {
             Some(Value::String(text)) => text,
             _ => {
-                fields.problem(name, "WRONG_TYPE", "`file_name` must be a text or a list of texts");
+                fields.problem(
+                    name,
+                    "WRONG_TYPE",
+                    "`file_name` must be a text or a list of texts",
+                );
                 return None;
             }
         },
@@ -128,12 +142,20 @@ fn file_name(fields: &mut Fields) -> Option<String> {
             return None;
         }
         _ => {
-            fields.problem(name, "WRONG_TYPE", "`file_name` must be a text or a list of texts");
+            fields.problem(
+                name,
+                "WRONG_TYPE",
+                "`file_name` must be a text or a list of texts",
+            );
             return None;
         }
     };
     if text.is_empty() || text.chars().count() > 1_024 || text.contains('\0') {
-        fields.problem(name, "INVALID", "`file_name` must have 1 to 1024 characters, none of them U+0000");
+        fields.problem(
+            name,
+            "INVALID",
+            "`file_name` must have 1 to 1024 characters, none of them U+0000",
+        );
         return None;
     }
     Some(text)
@@ -157,15 +179,29 @@ fn options(fields: &mut Fields) -> (Map<String, Value>, bool) {
 /// A table of its own for each asset, with a name that people can read.
 fn table_name(platform_id: &str, refs: &Refs) -> String {
     let words = std::iter::once(platform_id.to_owned()).chain(refs.values().map(text_of));
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-    let readable: String = words.collect::<Vec<_>>().join("_").chars().map(plain).take(40).collect();
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '_'
+        }
+    };
+    let readable: String = words
+        .collect::<Vec<_>>()
+        .join("_")
+        .chars()
+        .map(plain)
+        .take(40)
+        .collect();
     let id = AssetId::derive(platform_id, refs).to_string();
     let id: String = id.chars().take(12).collect();
     format!("{readable}_{id}")
 }
 
 fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -175,24 +211,42 @@ mod tests {
     #[test]
     fn the_workflows_declare_what_is_filled() {
         for (workflow, filled) in [RASTER, VECTOR] {
-            let path = format!("{}/../workflows/{workflow}.yaml", env!("CARGO_MANIFEST_DIR"));
+            let path = format!(
+                "{}/../workflows/{workflow}.yaml",
+                env!("CARGO_MANIFEST_DIR")
+            );
             let file = std::fs::read(path).unwrap();
             let catalog = domain::handler::Catalog::shipped();
             let loaded = domain::definition::load(&file, &catalog).unwrap();
             for name in filled {
-                assert!(loaded.inputs.contains_key(*name), "{workflow} has no input {name}");
+                assert!(
+                    loaded.inputs.contains_key(*name),
+                    "{workflow} has no input {name}"
+                );
             }
         }
     }
 
     #[test]
     fn tables_have_legal_names_of_their_own() {
-        let refs = |version: &str| json!({"dataset_id": "Ä 1", "version_id": version}).as_object().cloned().unwrap();
-        let (a, b) = (table_name("ddh", &refs("v1")), table_name("ddh", &refs("v 1")));
+        let refs = |version: &str| {
+            json!({"dataset_id": "Ä 1", "version_id": version})
+                .as_object()
+                .cloned()
+                .unwrap()
+        };
+        let (a, b) = (
+            table_name("ddh", &refs("v1")),
+            table_name("ddh", &refs("v 1")),
+        );
         assert_ne!(a, b);
         for name in [a, table_name("ddh", &refs(&"x".repeat(500)))] {
             assert!(name.len() <= 63 && name.starts_with("ddh_"), "{name}");
-            assert!(name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_')), "{name}");
+            assert!(
+                name.bytes()
+                    .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_')),
+                "{name}"
+            );
         }
     }
 }

@@ -72,7 +72,9 @@ impl Work {
             if field == *ours {
                 return theirs.clone();
             }
-            let rest = ours.strip_suffix('*').and_then(|ours| field.strip_prefix(ours));
+            let rest = ours
+                .strip_suffix('*')
+                .and_then(|ours| field.strip_prefix(ours));
             if let Some(rest) = rest {
                 return format!("{theirs}{rest}");
             }
@@ -164,7 +166,11 @@ fn required_ref(fields: &mut Fields, refs: &mut Refs, name: &'static str) {
 }
 
 /// A problem of ours in the words of the caller, unless they know it already.
-pub(crate) fn told(work: &Work, known: &[Problem], flaw: commands::preflight::Flaw) -> Option<Problem> {
+pub(crate) fn told(
+    work: &Work,
+    known: &[Problem],
+    flaw: commands::preflight::Flaw,
+) -> Option<Problem> {
     let field = work.name_of(&flaw.field);
     let is_known = known.iter().any(|problem| problem.field == field);
     (!is_known).then(|| problem(field, flaw.code, flaw.message))

@@ -17,9 +17,18 @@ pub(super) fn read(fields: &mut Fields) -> Work {
     if !fields.has("data_type") {
         fields.missing("data_type");
     }
-    let kind = fields.word("data_type", &[("raster", Kind::Raster), ("vector", Kind::Vector)]);
-    let levels = [("private", "uncleared"), ("internal", "ouo"), ("public", "public")];
-    let access = fields.word("visibility", &levels).map(|word| ("visibility", word));
+    let kind = fields.word(
+        "data_type",
+        &[("raster", Kind::Raster), ("vector", Kind::Vector)],
+    );
+    let levels = [
+        ("private", "uncleared"),
+        ("internal", "ouo"),
+        ("public", "public"),
+    ];
+    let access = fields
+        .word("visibility", &levels)
+        .map(|word| ("visibility", word));
     files::read(fields, kind, "data_type", access, &mut work);
     work
 }

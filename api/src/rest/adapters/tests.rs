@@ -38,7 +38,10 @@ fn with(mut body: Value, name: &str, value: Value) -> Value {
 #[test]
 fn a_vector_layer_of_ddh_is_ingested() {
     let work = good(ddh());
-    assert_eq!((&*work.platform_id, &*work.workflow_id), ("ddh", "vector_ingest"));
+    assert_eq!(
+        (&*work.platform_id, &*work.workflow_id),
+        ("ddh", "vector_ingest")
+    );
     let refs = json!({"dataset_id": "0038272", "resource_id": "shapefile", "version_id": "Version Purple!!"});
     assert_eq!(Value::Object(work.refs), refs);
     let table = work.inputs["table_name"].as_str().unwrap().to_owned();
@@ -54,24 +57,47 @@ fn a_vector_layer_of_ddh_is_ingested() {
 
 #[test]
 fn a_raster_of_ddh_is_processed_and_what_has_no_effect_is_told() {
-    let body = with(with(ddh(), "data_type", json!("raster")), "file_name", json!(["dem.tif"]));
-    let body = with(with(body, "client_id", json!("c")), "processing_options", json!({"target_crs": "EPSG:4326"}));
+    let body = with(
+        with(ddh(), "data_type", json!("raster")),
+        "file_name",
+        json!(["dem.tif"]),
+    );
+    let body = with(
+        with(body, "client_id", json!("c")),
+        "processing_options",
+        json!({"target_crs": "EPSG:4326"}),
+    );
     let work = good(body);
     assert_eq!(work.workflow_id, "raster_processing");
-    let inputs = json!({"container_name": "bronze", "blob_name": "dem.tif", "target_crs": "EPSG:4326"});
+    let inputs =
+        json!({"container_name": "bronze", "blob_name": "dem.tif", "target_crs": "EPSG:4326"});
     assert_eq!(Value::Object(work.inputs), inputs);
     let told = |name: &str| work.warnings.iter().any(|warning| warning.contains(name));
-    assert!(told("`tags`") && told("`access_level`") && told("`client_id`"), "{:?}", work.warnings);
+    assert!(
+        told("`tags`") && told("`access_level`") && told("`client_id`"),
+        "{:?}",
+        work.warnings
+    );
 }
 
 #[test]
 fn an_update_or_an_overwrite_asks_anew_and_a_predecessor_is_kept() {
     assert!(good(with(ddh(), "operation", json!("UPDATE"))).anew);
-    assert!(good(with(ddh(), "processing_options", json!({"overwrite": true}))).anew);
+    assert!(
+        good(with(
+            ddh(),
+            "processing_options",
+            json!({"overwrite": true})
+        ))
+        .anew
+    );
     assert!(!good(with(ddh(), "operation", json!("CREATE"))).anew);
     let work = good(with(ddh(), "previous_version_id", json!("v0")));
     let previous = work.previous.unwrap();
-    assert_eq!(Value::Object(previous.series), json!({"dataset_id": "0038272", "resource_id": "shapefile"}));
+    assert_eq!(
+        Value::Object(previous.series),
+        json!({"dataset_id": "0038272", "resource_id": "shapefile"})
+    );
     assert_eq!((previous.name, previous.value), ("version_id", json!("v0")));
 }
 
@@ -95,7 +121,10 @@ fn everything_that_is_wrong_with_a_payload_of_ddh_is_told() {
             ("colour", "UNKNOWN_FIELD"),
         ],
     );
-    bad(with(ddh(), "data_type", json!("zarr")), &[("data_type", "NOT_SUPPORTED")]);
+    bad(
+        with(ddh(), "data_type", json!("zarr")),
+        &[("data_type", "NOT_SUPPORTED")],
+    );
 }
 
 #[test]
@@ -105,10 +134,19 @@ fn a_layer_of_arcgis_is_told_by_its_words() {
         "container_name": "bronze", "file_name": "parcels.gpkg", "priority": 2,
     });
     let work = good(body.clone());
-    assert_eq!((&*work.platform_id, &*work.workflow_id), ("arcgis", "vector_ingest"));
-    assert_eq!(Value::Object(work.refs), json!({"item_id": "8c2f", "layer_index": 0}));
+    assert_eq!(
+        (&*work.platform_id, &*work.workflow_id),
+        ("arcgis", "vector_ingest")
+    );
+    assert_eq!(
+        Value::Object(work.refs),
+        json!({"item_id": "8c2f", "layer_index": 0})
+    );
     assert_eq!(work.inputs["access_level"], "ouo");
-    assert!(!work.inputs.contains_key("item_id"), "nothing of theirs is an input");
+    assert!(
+        !work.inputs.contains_key("item_id"),
+        "nothing of theirs is an input"
+    );
     assert_eq!(work.priority, Some(Priority::High));
     let work = good(with(body, "item_type", json!("Imagery Layer")));
     assert_eq!(work.workflow_id, "raster_processing");
@@ -120,7 +158,10 @@ fn a_file_of_a_portal_is_published_under_its_name() {
         "name": "my-survey", "data_type": "vector", "container_name": "uploads", "file_name": "a.geojson",
         "visibility": "internal",
     }));
-    assert_eq!((&*work.platform_id, &*work.workflow_id), ("strata", "vector_ingest"));
+    assert_eq!(
+        (&*work.platform_id, &*work.workflow_id),
+        ("strata", "vector_ingest")
+    );
     assert_eq!(Value::Object(work.refs), json!({"name": "my-survey"}));
     assert_eq!(work.inputs["access_level"], "ouo");
 }
@@ -130,7 +171,10 @@ fn any_platform_may_speak_our_words() {
     let body = json!({"platform_refs": {"uuid": "u-1"}, "workflow_id": "echo", "inputs": {"message": "m"}});
     let (work, problems) = read(Some("geonode"), body.clone());
     assert_eq!(problems, vec![]);
-    assert_eq!((&*work.platform_id, &*work.workflow_id), ("geonode", "echo"));
+    assert_eq!(
+        (&*work.platform_id, &*work.workflow_id),
+        ("geonode", "echo")
+    );
     bad(body.clone(), &[("platform_id", "MISSING")]);
     let (_, problems) = read(Some("geonode"), with(body, "platform_id", json!("ddh")));
     assert_eq!(problems[0].field, "platform_id");
@@ -138,7 +182,10 @@ fn any_platform_may_speak_our_words() {
 
 #[test]
 fn the_content_is_the_key_and_our_names_become_theirs() {
-    let (one, two) = (good(ddh()), good(with(ddh(), "file_name", json!("other.gpkg"))));
+    let (one, two) = (
+        good(ddh()),
+        good(with(ddh(), "file_name", json!("other.gpkg"))),
+    );
     assert_eq!(one.content_key(0), good(ddh()).content_key(0));
     assert_ne!(one.content_key(0), one.content_key(1));
     assert_ne!(one.content_key(0), two.content_key(0));
@@ -159,15 +206,27 @@ fn the_content_is_the_key_and_our_names_become_theirs() {
 #[test]
 fn the_schemas_of_bodies_say_what_is_read() {
     let document = crate::rest::openapi();
-    for (schema, platform) in
-        [("SubmitBody", "geonode"), ("DdhBody", "ddh"), ("ArcgisBody", "arcgis"), ("PortalBody", "strata")]
-    {
-        let properties = document["components"]["schemas"][schema]["properties"].as_object().unwrap();
+    for (schema, platform) in [
+        ("SubmitBody", "geonode"),
+        ("DdhBody", "ddh"),
+        ("ArcgisBody", "arcgis"),
+        ("PortalBody", "strata"),
+    ] {
+        let properties = document["components"]["schemas"][schema]["properties"]
+            .as_object()
+            .unwrap();
         // A value that nobody takes: whoever reads the field complains of it, and not of its name.
-        let odd: Map<String, Value> = properties.keys().map(|name| (name.clone(), json!([[]]))).collect();
+        let odd: Map<String, Value> = properties
+            .keys()
+            .map(|name| (name.clone(), json!([[]])))
+            .collect();
         let (_, problems) = adapt(Some(platform), odd);
         for problem in &problems {
-            assert_ne!(problem.code, "UNKNOWN_FIELD", "{schema}: {} is never read", problem.field);
+            assert_ne!(
+                problem.code, "UNKNOWN_FIELD",
+                "{schema}: {} is never read",
+                problem.field
+            );
         }
         let complained = |name: &str| problems.iter().any(|p| p.field == name);
         for name in properties.keys() {
