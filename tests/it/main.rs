@@ -2,6 +2,8 @@
 
 // `cfg(test)` on each tells clippy that helpers in there may unwrap as well.
 #[cfg(test)]
+mod api;
+#[cfg(test)]
 mod architecture;
 #[cfg(test)]
 mod callbacks;

@@ -151,8 +151,8 @@ async fn an_asset_follows_its_jobs_also_when_they_end_at_once_or_race() {
     rig.all_ended(DEADLINE).await;
     invariants::check(&rig).await;
     let asset = async |id: domain::asset::AssetId| {
-        let found = projections::read::asset(&rig.pool, &id.to_string()).await;
-        found.unwrap().unwrap()
+        let found = projections::read::assets_by_id(&rig.pool, "acme", &[id.to_string()]).await;
+        found.unwrap().pop().unwrap()
     };
     let rivers = asset(alone.asset_id.unwrap()).await;
     assert_eq!(rivers.processing_status, "completed", "O-23: {rivers:?}");

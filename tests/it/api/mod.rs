@@ -1,0 +1,3 @@
+//! The API as its clients see it.
+
+mod rest;
