@@ -7,6 +7,7 @@ use bytes::Bytes;
 use commands::access::Access;
 use commands::write::Writer;
 use futures_util::future::BoxFuture;
+use projections::callbacks::guard::Rules;
 use sqlx::PgPool;
 
 use crate::auth::Limiter;
@@ -30,6 +31,8 @@ pub struct Options {
     pub subscriptions_max: usize,
     /// Bytes of one request.
     pub body_bytes_max: usize,
+    /// Where callbacks may go; the same rules as those of whoever sends them.
+    pub callback_rules: Rules,
 }
 
 impl Default for Options {
@@ -41,6 +44,7 @@ impl Default for Options {
             sockets_max: 20_000,
             subscriptions_max: 64,
             body_bytes_max: 1024 * 1024,
+            callback_rules: Rules::default(),
         }
     }
 }
@@ -48,7 +52,8 @@ impl Default for Options {
 /// Objects that workers wrote: logs of attempts and large results.
 pub trait Blobs: Send + Sync + 'static {
     /// The beginning of an object, at most `max` bytes of it; nothing if there is none.
-    fn get<'a>(&'a self, path: &'a str, max: usize) -> BoxFuture<'a, Result<Option<Bytes>, String>>;
+    fn get<'a>(&'a self, path: &'a str, max: usize)
+    -> BoxFuture<'a, Result<Option<Bytes>, String>>;
 }
 
 /// The API of one process. Cheap to clone.
@@ -61,7 +66,6 @@ pub(crate) struct Inner {
     pub(crate) writer: Writer,
     pub(crate) pool: PgPool,
     pub(crate) access: Access,
-    pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) options: Options,
     pub(crate) live: Live,
     pub(crate) limiter: Limiter,
@@ -93,17 +97,17 @@ impl App {
             writer: writer.clone(),
             pool: pool.clone(),
             access: Access::new(pool.clone()),
-            blobs: Arc::clone(&blobs),
+            blobs,
             public_url: options.public_url.clone().into(),
             live: live.clone(),
             fleet,
+            callback_rules: options.callback_rules.clone(),
         };
         let access = core.access.clone();
         let inner = Inner {
             writer,
             pool,
             access,
-            blobs,
             limiter: Limiter::new(options.rate_per_second),
             options,
             live,
@@ -145,4 +149,5 @@ pub(crate) struct Core {
     pub(crate) public_url: Arc<str>,
     pub(crate) live: Live,
     pub(crate) fleet: Fleet,
+    pub(crate) callback_rules: Rules,
 }

@@ -46,7 +46,10 @@ impl Limiter {
                 Category::Limit,
                 "RATE_LIMITED",
                 "this key asks too often",
-                format!("wait {} ms, or ask for several things at once", wait.as_millis().max(1)),
+                format!(
+                    "wait {} ms, or ask for several things at once",
+                    wait.as_millis().max(1)
+                ),
             )
         })
     }
@@ -61,7 +64,11 @@ impl Limiter {
 
 impl App {
     /// Who sent these headers.
-    pub(crate) async fn viewer(&self, method: &Method, headers: &HeaderMap) -> Result<Viewer, Fault> {
+    pub(crate) async fn viewer(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Viewer, Fault> {
         let identity = match key_of(headers) {
             Some(key) => self.inner.access.by_key(key).await,
             None => match session_of(headers) {
@@ -76,7 +83,11 @@ impl App {
     }
 
     /// Who holds this key, given otherwise than by a header.
-    pub(crate) async fn viewer_of_key(&self, key: &str, headers: &HeaderMap) -> Result<Viewer, Fault> {
+    pub(crate) async fn viewer_of_key(
+        &self,
+        key: &str,
+        headers: &HeaderMap,
+    ) -> Result<Viewer, Fault> {
         let identity = self.inner.access.by_key(key).await;
         self.admit(identity, headers)
     }
@@ -169,7 +180,10 @@ mod tests {
 
     #[test]
     fn keys_and_sessions_are_found_where_clients_put_them() {
-        assert_eq!(key_of(&headers(&[("authorization", "Bearer k")])), Some("k"));
+        assert_eq!(
+            key_of(&headers(&[("authorization", "Bearer k")])),
+            Some("k")
+        );
         assert_eq!(key_of(&headers(&[("authorization", "Basic k")])), None);
         assert_eq!(key_of(&headers(&[("x-api-key", "k")])), Some("k"));
         let cookie = headers(&[("cookie", "a=b; strata_session=s; c=d")]);

@@ -134,7 +134,11 @@ impl Fault {
     }
 
     /// What was asked for does not fit to how things are.
-    pub fn conflict(code: &str, message: impl Into<String>, remediation: impl Into<String>) -> Self {
+    pub fn conflict(
+        code: &str,
+        message: impl Into<String>,
+        remediation: impl Into<String>,
+    ) -> Self {
         Self::new(Category::Conflict, code, message, remediation)
     }
 

@@ -67,11 +67,17 @@ impl From<AccessError> for Fault {
         match error {
             AccessError::Log(error) => error.into(),
             AccessError::Random(_) => Self::internal(&error),
-            AccessError::Org(_) => Self::invalid("INVALID_ORG", error.to_string(), "choose another id"),
-            AccessError::Label => Self::invalid("INVALID_LABEL", error.to_string(), "choose another label"),
-            AccessError::Lifetime => {
-                Self::invalid("INVALID_LIFETIME", error.to_string(), "choose another lifetime")
+            AccessError::Org(_) => {
+                Self::invalid("INVALID_ORG", error.to_string(), "choose another id")
             }
+            AccessError::Label => {
+                Self::invalid("INVALID_LABEL", error.to_string(), "choose another label")
+            }
+            AccessError::Lifetime => Self::invalid(
+                "INVALID_LIFETIME",
+                error.to_string(),
+                "choose another lifetime",
+            ),
         }
     }
 }
@@ -81,11 +87,13 @@ impl From<NoDefinition> for Fault {
         match error {
             NoDefinition::Log(error) => error.into(),
             NoDefinition::Broken { .. } => Self::internal(&error),
-            NoDefinition::UnknownWorkflow(_) | NoDefinition::UnknownVersion { .. } => Self::invalid(
-                "UNKNOWN_WORKFLOW",
-                error.to_string(),
-                "list the workflows that are registered, and name one of them",
-            ),
+            NoDefinition::UnknownWorkflow(_) | NoDefinition::UnknownVersion { .. } => {
+                Self::invalid(
+                    "UNKNOWN_WORKFLOW",
+                    error.to_string(),
+                    "list the workflows that are registered, and name one of them",
+                )
+            }
         }
     }
 }
@@ -114,7 +122,9 @@ impl From<SubmitError> for Fault {
                 message,
                 "give the refs that the platform declares",
             ),
-            SubmitError::Key => Self::invalid("INVALID_KEY", message, "give another idempotency key"),
+            SubmitError::Key => {
+                Self::invalid("INVALID_KEY", message, "give another idempotency key")
+            }
             SubmitError::AssetOfAnother => Self::new(
                 Category::Permission,
                 "ASSET_OF_ANOTHER",
@@ -160,7 +170,10 @@ impl From<asset::Rejection> for Fault {
             R::NotFound => return Self::not_found("asset", ""),
             R::Deleted { .. } => ("ASSET_DELETED", "restore it first"),
             R::NotDeleted { .. } => ("ASSET_NOT_DELETED", "there is nothing to restore"),
-            R::NoRevision => ("NO_REVISION", "wait for the first job of the asset to complete"),
+            R::NoRevision => (
+                "NO_REVISION",
+                "wait for the first job of the asset to complete",
+            ),
             R::UnknownRevision { .. } => ("UNKNOWN_REVISION", "name a revision that exists"),
             R::NotCurrentRevision { .. } => ("NOT_CURRENT", "look at the current revision"),
             R::IllegalApproval { .. } => ("ILLEGAL_APPROVAL", "only a new revision can pass now"),
@@ -189,10 +202,14 @@ impl From<ControlError> for Fault {
         let message = error.to_string();
         match error {
             ControlError::NoJob(id) => Self::not_found("job", &id.to_string()),
-            ControlError::Ended(_) => {
-                Self::conflict("JOB_ENDED", message, "an ended job never changes; retry makes a new one")
+            ControlError::Ended(_) => Self::conflict(
+                "JOB_ENDED",
+                message,
+                "an ended job never changes; retry makes a new one",
+            ),
+            ControlError::NotClaimed => {
+                Self::conflict("NOT_CLAIMED", message, "wait a moment, or cancel it")
             }
-            ControlError::NotClaimed => Self::conflict("NOT_CLAIMED", message, "wait a moment, or cancel it"),
             ControlError::Contended => contended(&message),
             ControlError::Log(error) => error.into(),
             ControlError::Append(error) => error.into(),
@@ -205,9 +222,11 @@ impl From<RetryError> for Fault {
         let message = error.to_string();
         match error {
             RetryError::NoJob(id) => Self::not_found("job", &id.to_string()),
-            RetryError::NoPlan(_) => {
-                Self::conflict("NOT_RETRYABLE", message, "retry a failed or a cancelled job")
-            }
+            RetryError::NoPlan(_) => Self::conflict(
+                "NOT_RETRYABLE",
+                message,
+                "retry a failed or a cancelled job",
+            ),
             RetryError::Load(_) => Self::internal(&message),
             RetryError::Submit(error) => error.into(),
             RetryError::Log(error) => error.into(),
@@ -231,7 +250,11 @@ impl From<RegisterError> for Fault {
         let message = error.to_string();
         match error {
             RegisterError::Platform(domain::platform::Rejection::IdentityChanged { .. }) => {
-                Self::conflict("IDENTITY_CHANGED", message, "register a platform of another id")
+                Self::conflict(
+                    "IDENTITY_CHANGED",
+                    message,
+                    "register a platform of another id",
+                )
             }
             RegisterError::Platform(_) => {
                 Self::invalid("INVALID_PLATFORM", message, "mend what is named")

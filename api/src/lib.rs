@@ -13,6 +13,7 @@ mod health;
 mod live;
 pub mod ops;
 mod pages;
+pub mod rest;
 mod serve;
 mod viewer;
 

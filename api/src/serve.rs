@@ -13,7 +13,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use crate::app::App;
 use crate::error::{Category, Fault};
 use crate::ops::{self, Ops};
-use crate::{graphql, pages};
+use crate::{graphql, pages, rest};
 
 /// How often the use of keys is noted.
 const NOTE_EVERY: Duration = Duration::from_secs(10);
@@ -28,6 +28,7 @@ pub fn router(app: App, ops: Ops) -> Router {
     let routes = Router::new()
         .merge(graphql::transport::router())
         .merge(pages::router())
+        .merge(rest::routes())
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .with_state(app)
@@ -117,7 +118,10 @@ async fn harden(mut response: Response) -> Response {
         ("x-frame-options", "DENY"),
         ("referrer-policy", "no-referrer"),
     ] {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
     }
     headers
         .entry(header::CACHE_CONTROL)
@@ -141,5 +145,8 @@ async fn no_method() -> (axum::http::StatusCode, axum::Json<crate::error::ErrorB
         "this address does not answer to this method",
         "see the Allow header",
     );
-    (axum::http::StatusCode::METHOD_NOT_ALLOWED, axum::Json(crate::error::ErrorBody { error }))
+    (
+        axum::http::StatusCode::METHOD_NOT_ALLOWED,
+        axum::Json(crate::error::ErrorBody { error }),
+    )
 }

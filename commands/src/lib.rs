@@ -14,6 +14,7 @@ pub mod definitions;
 pub mod log;
 pub mod migrate;
 pub mod orchestrator;
+pub mod preflight;
 pub mod register;
 pub mod retry;
 pub mod review;

@@ -12,7 +12,7 @@ use domain::request::{self, CallbackRef, Inputs, Submission};
 use domain::trace::TraceParent;
 
 use crate::appender::{AppendError, Appended};
-use crate::definitions::NoDefinition;
+use crate::definitions::{Definition, NoDefinition};
 use crate::log::{Append, Expected, LogError, Meta, OpenJob};
 use crate::secrets;
 use crate::write::{Writer, fresh_id, meta};
@@ -93,13 +93,23 @@ fn inputs_text(problems: &[InputProblem]) -> String {
 impl Writer {
     /// Accepts a request, or says why not. Answers when it is committed, and wakes orchestrators.
     pub async fn submit(&self, order: Order) -> Result<Submitted, SubmitError> {
+        self.submit_titled(order, None).await
+    }
+
+    /// The same; if the asset is new, people will see it under this title.
+    pub async fn submit_titled(
+        &self,
+        order: Order,
+        title: Option<&str>,
+    ) -> Result<Submitted, SubmitError> {
         let trace: Option<TraceParent> = order.trace.as_deref().and_then(|t| t.parse().ok());
         let submission = self.prepare(order).await?;
         let (submission, actor) = (Box::new(submission.0), submission.1);
         let role = Role::Platform;
         let context = self.context(Actor { id: actor, role });
         for _ in 0..TRIES {
-            match self.try_submit(&submission, &context, trace).await {
+            let tried = self.try_submit(&submission, title, &context, trace);
+            match tried.await {
                 Err(SubmitError::Append(AppendError::Conflict { .. })) => {
                     if let Some(known) = self.known(&submission, &context).await? {
                         return Ok(known);
@@ -140,35 +150,14 @@ impl Writer {
                 .secret_ref
                 .get_or_insert_with(|| secrets::DEFAULT.to_owned());
         }
-        let mut submission = Submission {
-            request_id,
-            org_id: order.org_id,
-            platform_id: order.platform_id,
-            asset_id,
-            refs: order.refs,
-            workflow_id: order.workflow_id,
-            workflow_version: order.workflow_version,
-            inputs: order.inputs,
-            priority: order.priority.unwrap_or(definition.graph.priority),
-            retry_of: order.retry_of,
-            callbacks: order.callbacks,
-            body_hash: String::new(),
-        };
-        // The hash is of what the caller chose; the version is fixed after it.
-        submission.body_hash = request::body_hash(&submission);
+        let actor = std::mem::take(&mut order.actor);
+        let mut submission = draft(order, request_id, asset_id, &definition);
         submission.workflow_version = Some(definition.graph.workflow.version);
-        Ok((submission, order.actor))
+        Ok((submission, actor))
     }
 
     async fn check_refs(&self, order: &Order) -> Result<(), SubmitError> {
-        let stream = format!("platform:{}", order.platform_id);
-        let recorded = self.log.read_stream(&stream, 0, usize::MAX).await?;
-        let mut state = platform::State::default();
-        for recorded in &recorded {
-            if let Ok(Event::Platform(event)) = recorded.decode() {
-                state = platform::evolve(state, &event);
-            }
-        }
+        let state = self.platform(&order.platform_id).await?;
         if state.platform().is_none() {
             let id = order.platform_id.chars().take(80).collect();
             return Err(SubmitError::UnknownPlatform(id));
@@ -183,9 +172,23 @@ impl Writer {
         })
     }
 
+    /// What is known of a platform.
+    pub(crate) async fn platform(&self, id: &str) -> Result<platform::State, LogError> {
+        let stream = format!("platform:{id}");
+        let recorded = self.log.read_stream(&stream, 0, usize::MAX).await?;
+        let mut state = platform::State::default();
+        for recorded in &recorded {
+            if let Ok(Event::Platform(event)) = recorded.decode() {
+                state = platform::evolve(state, &event);
+            }
+        }
+        Ok(state)
+    }
+
     async fn try_submit(
         &self,
         submission: &Submission,
+        title: Option<&str>,
         context: &Context,
         trace: Option<TraceParent>,
     ) -> Result<Submitted, SubmitError> {
@@ -224,7 +227,7 @@ impl Writer {
                     org_id: submission.org_id.clone(),
                     platform_id: submission.platform_id.clone(),
                     platform_refs: submission.refs.clone(),
-                    title: None,
+                    title: title.map(str::to_owned),
                 };
                 let events = asset::decide(&state, command, context)?.into_events();
                 group.push(Append {
@@ -249,7 +252,7 @@ impl Writer {
     }
 
     /// The same request if it is in the log already; an error if the body is another.
-    async fn known(
+    pub(crate) async fn known(
         &self,
         submission: &Submission,
         context: &Context,
@@ -299,4 +302,29 @@ impl Writer {
         )
         .await;
     }
+}
+
+/// What the caller asks for, with the hash of it: the version is fixed only after that.
+pub(crate) fn draft(
+    order: Order,
+    request_id: RequestId,
+    asset_id: Option<AssetId>,
+    definition: &Definition,
+) -> Submission {
+    let mut submission = Submission {
+        request_id,
+        org_id: order.org_id,
+        platform_id: order.platform_id,
+        asset_id,
+        refs: order.refs,
+        workflow_id: order.workflow_id,
+        workflow_version: order.workflow_version,
+        inputs: order.inputs,
+        priority: order.priority.unwrap_or(definition.graph.priority),
+        retry_of: order.retry_of,
+        callbacks: order.callbacks,
+        body_hash: String::new(),
+    };
+    submission.body_hash = request::body_hash(&submission);
+    submission
 }

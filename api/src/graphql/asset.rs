@@ -37,12 +37,18 @@ impl AssetFilter {
         let bad = |text: &String| text.len() > 200 || text.contains('\0');
         if texts.into_iter().flatten().any(bad) {
             let message = "a filter has at most 200 bytes of text, and no U+0000";
-            return Err(Fault::invalid("FILTER_TOO_LONG", message, "search for less"));
+            return Err(Fault::invalid(
+                "FILTER_TOO_LONG",
+                message,
+                "search for less",
+            ));
         }
         Ok(Filter {
             org_id: Some(org.to_owned()),
             platform_id: self.platform,
-            refs: self.refs.map(|refs| domain::json::clean(Value::Object(refs.0))),
+            refs: self
+                .refs
+                .map(|refs| domain::json::clean(Value::Object(refs.0))),
             approval: self.approval.map(|approval| approval.word().to_owned()),
             processing_status: self.processing_status,
             text: self.text.filter(|text| !text.is_empty()),
@@ -162,7 +168,9 @@ impl Asset {
         let rows = read::stream_events(&core(ctx)?.pool, &filter).await;
         let rows = rows.map_err(Fault::from)?;
         let cursor = |row: &read::LogEvent| row.version.to_string();
-        Ok(page::connection(rows, after.as_deref(), cursor, |row| Event(Arc::new(row))))
+        Ok(page::connection(rows, after.as_deref(), cursor, |row| {
+            Event(Arc::new(row))
+        }))
     }
 }
 
@@ -206,7 +214,10 @@ impl Revision {
         let Some(id) = self.0.origin.get("job_id").and_then(Value::as_str) else {
             return Ok(None);
         };
-        let loaded = ctx.data::<Loaders>()?.load_one(JobKey(id.to_owned())).await?;
+        let loaded = ctx
+            .data::<Loaders>()?
+            .load_one(JobKey(id.to_owned()))
+            .await?;
         Ok(loaded.map(Job))
     }
 }

@@ -27,7 +27,9 @@ impl ScalarType for Position {
         };
         match number {
             Some(number) if number >= 0 => Ok(Self(number)),
-            _ => Err(InputValueError::custom("a position is a whole number from 0 on")),
+            _ => Err(InputValueError::custom(
+                "a position is a whole number from 0 on",
+            )),
         }
     }
 
@@ -43,7 +45,8 @@ impl From<u64> for Position {
 }
 
 pub(super) fn core<'a>(ctx: &Context<'a>) -> Result<&'a Core, Fault> {
-    ctx.data::<Core>().map_err(|_| Fault::internal(&"no core in the context"))
+    ctx.data::<Core>()
+        .map_err(|_| Fault::internal(&"no core in the context"))
 }
 
 pub(super) fn viewer<'a>(ctx: &Context<'a>) -> Result<&'a Viewer, Fault> {

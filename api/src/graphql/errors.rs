@@ -33,6 +33,8 @@ fn value(problem: Problem) -> Value {
         ("code", problem.code),
         ("message", problem.message),
     ];
-    let parts = parts.into_iter().map(|(name, text)| (Name::new(name), Value::from(text)));
+    let parts = parts
+        .into_iter()
+        .map(|(name, text)| (Name::new(name), Value::from(text)));
     Value::Object(parts.collect())
 }

@@ -49,7 +49,11 @@ impl Event {
 
     /// The node that it is about, if it is about one.
     async fn node(&self) -> Option<String> {
-        self.0.data().get("node").and_then(Value::as_str).map(str::to_owned)
+        self.0
+            .data()
+            .get("node")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
     }
 
     /// Everything that it says.

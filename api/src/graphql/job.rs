@@ -126,8 +126,15 @@ impl Job {
         };
         let done = counts.completed + counts.failed + counts.skipped;
         let total = done + counts.pending + counts.ready + counts.dispatched + counts.running;
-        #[expect(clippy::cast_precision_loss, reason = "a job has far fewer nodes than 2^52")]
-        let percent = if total == 0 { 0.0 } else { done as f64 * 100.0 / total as f64 };
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a job has far fewer nodes than 2^52"
+        )]
+        let percent = if total == 0 {
+            0.0
+        } else {
+            done as f64 * 100.0 / total as f64
+        };
         Progress {
             done,
             total,
@@ -138,7 +145,11 @@ impl Job {
 
     async fn nodes_now(&self, ctx: &Context<'_>) -> async_graphql::Result<Arc<Vec<read::Node>>> {
         let key = NodesOf(self.0.job_id.clone());
-        Ok(ctx.data::<Loaders>()?.load_one(key).await?.unwrap_or_default())
+        Ok(ctx
+            .data::<Loaders>()?
+            .load_one(key)
+            .await?
+            .unwrap_or_default())
     }
 }
 
@@ -241,7 +252,11 @@ impl Job {
     async fn asset(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Asset>> {
         let loaders = ctx.data::<Loaders>()?;
         let key = RequestKey(self.0.request_id.clone());
-        let Some(id) = loaders.load_one(key).await?.and_then(|request| request.asset_id) else {
+        let Some(id) = loaders
+            .load_one(key)
+            .await?
+            .and_then(|request| request.asset_id)
+        else {
             return Ok(None);
         };
         Ok(loaders.load_one(AssetKey(id)).await?.map(Asset))
@@ -275,7 +290,11 @@ impl Job {
     async fn edges(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Edge>> {
         let core = core(ctx)?;
         let version = u32::try_from(self.0.workflow_version).ok();
-        let definition = core.writer.definitions.find(&self.0.workflow_id, version).await;
+        let definition = core
+            .writer
+            .definitions
+            .find(&self.0.workflow_id, version)
+            .await;
         Ok(edges_of(&definition.map_err(Fault::from)?.graph))
     }
 
@@ -309,7 +328,9 @@ impl Job {
         let rows = read::stream_events(&core(ctx)?.pool, &filter).await;
         let rows = rows.map_err(Fault::from)?;
         let cursor = |row: &read::LogEvent| row.version.to_string();
-        Ok(page::connection(rows, after.as_deref(), cursor, |row| Event(Arc::new(row))))
+        Ok(page::connection(rows, after.as_deref(), cursor, |row| {
+            Event(Arc::new(row))
+        }))
     }
 
     /// When each node was what; for a picture of the time it took.

@@ -62,7 +62,10 @@ impl Loader<JobKey> for Rows {
     async fn load(&self, keys: &[JobKey]) -> Result<HashMap<JobKey, read::Job>, Fault> {
         let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
         let rows = read::jobs_by_id(&self.pool, &self.org, &ids).await?;
-        Ok(rows.into_iter().map(|row| (JobKey(row.job_id.clone()), row)).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| (JobKey(row.job_id.clone()), row))
+            .collect())
     }
 }
 
@@ -73,7 +76,10 @@ impl Loader<RequestKey> for Rows {
     async fn load(&self, keys: &[RequestKey]) -> Result<HashMap<RequestKey, read::Request>, Fault> {
         let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
         let rows = read::requests_by_id(&self.pool, &self.org, &ids).await?;
-        Ok(rows.into_iter().map(|row| (RequestKey(row.request_id.clone()), row)).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| (RequestKey(row.request_id.clone()), row))
+            .collect())
     }
 }
 
@@ -84,7 +90,10 @@ impl Loader<AssetKey> for Rows {
     async fn load(&self, keys: &[AssetKey]) -> Result<HashMap<AssetKey, read::Asset>, Fault> {
         let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
         let rows = read::assets_by_id(&self.pool, &self.org, &ids).await?;
-        Ok(rows.into_iter().map(|row| (AssetKey(row.asset_id.clone()), row)).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| (AssetKey(row.asset_id.clone()), row))
+            .collect())
     }
 }
 
@@ -108,9 +117,15 @@ impl Loader<FanOutsOf> for Rows {
         let rows = read::fan_outs_of_jobs(&self.pool, &ids).await?;
         let mut by_job: HashMap<FanOutsOf, HashMap<String, ChildCounts>> = HashMap::new();
         for ((job, parent), counts) in rows {
-            by_job.entry(FanOutsOf(job)).or_default().insert(parent, counts);
+            by_job
+                .entry(FanOutsOf(job))
+                .or_default()
+                .insert(parent, counts);
         }
-        Ok(by_job.into_iter().map(|(job, counts)| (job, Arc::new(counts))).collect())
+        Ok(by_job
+            .into_iter()
+            .map(|(job, counts)| (job, Arc::new(counts)))
+            .collect())
     }
 }
 
@@ -119,10 +134,14 @@ impl Loader<AttemptsOf> for Rows {
     type Error = Fault;
 
     async fn load(&self, keys: &[AttemptsOf]) -> Result<HashMap<AttemptsOf, Self::Value>, Fault> {
-        let nodes: Vec<(String, String)> =
-            keys.iter().map(|key| (key.0.clone(), key.1.clone())).collect();
+        let nodes: Vec<(String, String)> = keys
+            .iter()
+            .map(|key| (key.0.clone(), key.1.clone()))
+            .collect();
         let rows = read::attempts_of_nodes(&self.pool, &nodes, ATTEMPTS_MAX).await?;
-        Ok(grouped(rows, |row| AttemptsOf(row.job_id.clone(), row.node_id.clone())))
+        Ok(grouped(rows, |row| {
+            AttemptsOf(row.job_id.clone(), row.node_id.clone())
+        }))
     }
 }
 
@@ -182,5 +201,8 @@ fn grouped<K: Eq + std::hash::Hash, R>(
     for row in rows {
         groups.entry(key(&row)).or_default().push(row);
     }
-    groups.into_iter().map(|(key, rows)| (key, Arc::new(rows))).collect()
+    groups
+        .into_iter()
+        .map(|(key, rows)| (key, Arc::new(rows)))
+        .collect()
 }

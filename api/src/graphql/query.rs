@@ -8,7 +8,9 @@ use projections::{dead_letters, read};
 use super::asset::{Asset, AssetFilter};
 use super::callback::Callback;
 use super::context::{Position, core, ready, viewer};
-use super::fleet::{DeadLetter, Health, Key, Me, Orchestrator, Platform, Projection, Queue, Worker};
+use super::fleet::{
+    DeadLetter, Health, Key, Me, Orchestrator, Platform, Projection, Queue, Worker,
+};
 use super::job::{Job, JobFilter, JobsInfo};
 use super::loaders::{AssetKey, JobKey, Loaders, RequestKey};
 use super::page;
@@ -16,6 +18,7 @@ use super::request::Request;
 use super::words::Role as RoleWord;
 use super::workflow::{Handler, Workflow, WorkflowVersion, group};
 use crate::error::Fault;
+use crate::live::Cursor;
 use crate::ops::fleet::queues;
 
 #[derive(Default, MergedObject)]
@@ -43,7 +46,13 @@ impl Work {
         let rows = read::jobs(&core.pool, &filter).await.map_err(Fault::from)?;
         let after = filter.cursor.clone();
         let info = JobsInfo(filter);
-        Ok(page::with_fields(rows, after.as_deref(), info, read::Job::cursor, Job))
+        Ok(page::with_fields(
+            rows,
+            after.as_deref(),
+            info,
+            read::Job::cursor,
+            Job,
+        ))
     }
 
     /// One job; nothing as long as only its request exists.
@@ -79,7 +88,12 @@ impl Work {
         };
         let rows = read::requests(&core.pool, &filter).await;
         let rows = rows.map_err(Fault::from)?;
-        Ok(page::connection(rows, after.as_deref(), read::Request::cursor, Request))
+        Ok(page::connection(
+            rows,
+            after.as_deref(),
+            read::Request::cursor,
+            Request,
+        ))
     }
 
     /// One request.
@@ -90,7 +104,10 @@ impl Work {
         wait_for: Option<Position>,
     ) -> async_graphql::Result<Option<Request>> {
         ready(ctx, wait_for).await?;
-        let loaded = ctx.data::<Loaders>()?.load_one(RequestKey(clean(id))).await?;
+        let loaded = ctx
+            .data::<Loaders>()?
+            .load_one(RequestKey(clean(id)))
+            .await?;
         Ok(loaded.map(Request))
     }
 
@@ -110,7 +127,12 @@ impl Work {
         filter.cursor.clone_from(&after);
         let rows = read::assets(&core.pool, &filter).await;
         let rows = rows.map_err(Fault::from)?;
-        Ok(page::connection(rows, after.as_deref(), read::Asset::cursor, Asset))
+        Ok(page::connection(
+            rows,
+            after.as_deref(),
+            read::Asset::cursor,
+            Asset,
+        ))
     }
 
     /// One asset, deleted or not.
@@ -304,7 +326,9 @@ impl Installation {
         let Some(bus) = &core.writer.bus else {
             return Ok(Vec::new());
         };
-        let seen = queues(bus).await.map_err(|error| Fault::unavailable(&error))?;
+        let seen = queues(bus)
+            .await
+            .map_err(|error| Fault::unavailable(&error))?;
         Ok(seen.into_iter().map(Queue::from).collect())
     }
 
@@ -319,7 +343,10 @@ impl Installation {
         viewer.require_operator()?;
         let rows = read::checkpoints(&core.pool).await.map_err(Fault::from)?;
         let head = read::head(&core.pool).await.map_err(Fault::from)?;
-        Ok(rows.into_iter().map(|row| Projection::of(row, head)).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| Projection::of(row, head))
+            .collect())
     }
 
     /// Messages that nobody could make sense of, the newest first. For operators.
@@ -334,7 +361,11 @@ impl Installation {
         let (core, viewer) = ready(ctx, wait_for).await?;
         viewer.require_operator()?;
         let rows = dead_letters::list(&core.pool, before, page::size(first)?).await;
-        Ok(rows.map_err(Fault::from)?.into_iter().map(DeadLetter).collect())
+        Ok(rows
+            .map_err(Fault::from)?
+            .into_iter()
+            .map(DeadLetter)
+            .collect())
     }
 
     /// One of them. For operators.
@@ -350,7 +381,18 @@ impl Installation {
         Ok(row.map_err(Fault::from)?.map(DeadLetter))
     }
 
-    /// The end of the log, now. A cursor made of it is where a subscription may begin.
+    /// The place after everything that has happened so far: subscribe `after` it, and nothing from now on is missed.
+    async fn cursor(
+        &self,
+        ctx: &Context<'_>,
+        wait_for: Option<Position>,
+    ) -> async_graphql::Result<String> {
+        let (core, _) = ready(ctx, wait_for).await?;
+        let head = read::log_head(&core.pool).await.map_err(Fault::from)?;
+        Ok(Cursor::text(&head.incarnation.simple().to_string(), head.pos))
+    }
+
+    /// The end of the log, now.
     async fn head(&self, ctx: &Context<'_>) -> async_graphql::Result<Position> {
         viewer(ctx)?;
         let head = read::head(&core(ctx)?.pool).await;
@@ -360,5 +402,9 @@ impl Installation {
 
 /// An id with U+0000 in it is the id of nothing, and no reason to trouble the database.
 pub(super) fn clean(text: String) -> String {
-    if text.contains('\0') { String::new() } else { text }
+    if text.contains('\0') {
+        String::new()
+    } else {
+        text
+    }
 }

@@ -89,7 +89,10 @@ impl Request {
         let Some(id) = &self.0.asset_id else {
             return Ok(None);
         };
-        let loaded = ctx.data::<Loaders>()?.load_one(AssetKey(id.clone())).await?;
+        let loaded = ctx
+            .data::<Loaders>()?
+            .load_one(AssetKey(id.clone()))
+            .await?;
         Ok(loaded.map(Asset))
     }
 }

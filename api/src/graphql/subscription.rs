@@ -66,7 +66,9 @@ impl JobMessage {
     async fn job(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Job>> {
         let (core, viewer) = (core(ctx)?, viewer(ctx)?);
         let ids = [self.job_id.clone()];
-        Ok(jobs_at(core, viewer.org(), &ids, self.event.pos).await?.pop())
+        Ok(jobs_at(core, viewer.org(), &ids, self.event.pos)
+            .await?
+            .pop())
     }
 }
 
@@ -121,7 +123,12 @@ impl Subscription {
         };
         let reader = core.live.reader(topic, after.as_deref()).await;
         let reader = reader.map_err(Fault::from)?;
-        let types: BTreeSet<String> = filter.types.unwrap_or_default().into_iter().take(100).collect();
+        let types: BTreeSet<String> = filter
+            .types
+            .unwrap_or_default()
+            .into_iter()
+            .take(100)
+            .collect();
         let wanted = move |event: &LogEvent| types.is_empty() || types.contains(&event.kind);
         Ok(each(reader, wanted, |cursor, event| EventMessage {
             cursor,
@@ -140,11 +147,15 @@ impl Subscription {
         let topic = job_topic(core, viewer.org(), &id).await?;
         let reader = core.live.reader(topic, after.as_deref()).await;
         let reader = reader.map_err(Fault::from)?;
-        Ok(each(reader, |_| true, move |cursor, event| JobMessage {
-            cursor,
-            event,
-            job_id: id.clone(),
-        }))
+        Ok(each(
+            reader,
+            |_| true,
+            move |cursor, event| JobMessage {
+                cursor,
+                event,
+                job_id: id.clone(),
+            },
+        ))
     }
 
     /// Jobs that change, gathered; for lists that keep themselves up to date.
@@ -157,13 +168,19 @@ impl Subscription {
         let (core, viewer) = (core(ctx)?.clone(), viewer(ctx)?);
         let org = viewer.org().to_owned();
         let filter = filter.unwrap_or_default().of(&org)?;
-        let reader = core.live.reader(TopicId::Org(org.as_str().into()), after.as_deref()).await;
+        let reader = core
+            .live
+            .reader(TopicId::Org(org.as_str().into()), after.as_deref())
+            .await;
         let reader = reader.map_err(Fault::from)?;
         let state = (core, org, filter, reader);
-        Ok(Box::pin(stream::unfold(state, |(core, org, filter, mut reader)| async move {
-            let message = changed_jobs(&core, &org, &filter, &mut reader).await;
-            Some((message, (core, org, filter, reader)))
-        })))
+        Ok(Box::pin(stream::unfold(
+            state,
+            |(core, org, filter, mut reader)| async move {
+                let message = changed_jobs(&core, &org, &filter, &mut reader).await;
+                Some((message, (core, org, filter, reader)))
+            },
+        )))
     }
 
     /// Everything that happens to one asset.
@@ -177,7 +194,11 @@ impl Subscription {
         let org = viewer.org().to_owned();
         let topic = asset_topic(&core, &org, &id).await?;
         let reader = core.live.reader(topic, after.as_deref()).await;
-        let events = each(reader.map_err(Fault::from)?, |_| true, |cursor, event| (cursor, event));
+        let events = each(
+            reader.map_err(Fault::from)?,
+            |_| true,
+            |cursor, event| (cursor, event),
+        );
         let messages = events.then(move |next| {
             let (core, org, id) = (core.clone(), org.clone(), id.clone());
             async move {
@@ -206,10 +227,13 @@ impl Subscription {
         let topic = job_topic(&core, &org, &job_id).await?;
         let reader = core.live.reader(topic, None).await.map_err(Fault::from)?;
         let state = (core, org, job_id, reader, true);
-        Ok(Box::pin(stream::unfold(state, |(core, org, job_id, mut reader, first)| async move {
-            let message = next_progress(&core, &org, &job_id, &mut reader, first).await;
-            Some((message, (core, org, job_id, reader, false)))
-        })))
+        Ok(Box::pin(stream::unfold(
+            state,
+            |(core, org, job_id, mut reader, first)| async move {
+                let message = next_progress(&core, &org, &job_id, &mut reader, first).await;
+                Some((message, (core, org, job_id, reader, false)))
+            },
+        )))
     }
 }
 
@@ -238,17 +262,20 @@ fn each<T: Send + 'static>(
     wanted: impl Fn(&LogEvent) -> bool + Send + 'static,
     make: impl Fn(String, Arc<LogEvent>) -> T + Send + 'static,
 ) -> Feed<T> {
-    let batches = stream::unfold((reader, wanted, make), |(mut reader, wanted, make)| async move {
-        let batch: Vec<async_graphql::Result<T>> = match reader.next().await {
-            Ok(events) => events
-                .into_iter()
-                .filter(|event| wanted(event))
-                .map(|event| Ok(make(reader.cursor(event.pos), event)))
-                .collect(),
-            Err(error) => vec![Err(Fault::from(error).into())],
-        };
-        Some((stream::iter(batch), (reader, wanted, make)))
-    });
+    let batches = stream::unfold(
+        (reader, wanted, make),
+        |(mut reader, wanted, make)| async move {
+            let batch: Vec<async_graphql::Result<T>> = match reader.next().await {
+                Ok(events) => events
+                    .into_iter()
+                    .filter(|event| wanted(event))
+                    .map(|event| Ok(make(reader.cursor(event.pos), event)))
+                    .collect(),
+                Err(error) => vec![Err(Fault::from(error).into())],
+            };
+            Some((stream::iter(batch), (reader, wanted, make)))
+        },
+    );
     Box::pin(batches.flatten())
 }
 
@@ -290,7 +317,12 @@ async fn changed_jobs(
 
 async fn gather(reader: &mut Reader, ids: &mut BTreeSet<String>) -> Result<(), Fault> {
     let events = reader.next().await?;
-    ids.extend(events.iter().filter_map(|event| event.id_of("job")).map(str::to_owned));
+    ids.extend(
+        events
+            .iter()
+            .filter_map(|event| event.id_of("job"))
+            .map(str::to_owned),
+    );
     Ok(())
 }
 
@@ -334,4 +366,3 @@ async fn jobs_at(core: &Core, org: &str, ids: &[String], pos: i64) -> Result<Vec
 async fn wait(core: &Core, pos: i64) -> Result<(), Fault> {
     Ok(read::wait_for(&core.pool, pos, PATIENCE).await?)
 }
-

@@ -148,7 +148,10 @@ impl WorkflowVersion {
         ctx: &Context<'_>,
     ) -> async_graphql::Result<commands::definitions::Definition> {
         let version = u32::try_from(self.0.version).ok();
-        let found = core(ctx)?.writer.definitions.find(&self.0.workflow_id, version);
+        let found = core(ctx)?
+            .writer
+            .definitions
+            .find(&self.0.workflow_id, version);
         Ok(found.await.map_err(Fault::from)?)
     }
 }

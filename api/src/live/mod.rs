@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use cursor::{Cursor, CursorError};
 pub(crate) use reader::Reader;
-pub(crate) use topic::TopicId;
 use topic::Topic;
+pub(crate) use topic::TopicId;
 
 /// How often to look when nobody gives a hint.
 const POLL: Duration = Duration::from_millis(250);

@@ -21,9 +21,18 @@ pub(crate) fn router() -> Router<App> {
         .route("/", get(|| page(include_str!("index.html"))))
         .route("/graphiql", get(|| page(include_str!("explorer.html"))))
         .route("/sign-in", get(|| page(include_str!("sign_in.html"))))
-        .route("/assets/pages.css", get(|| file("text/css", include_str!("pages.css"))))
-        .route("/assets/explorer.js", get(|| file("text/javascript", include_str!("explorer.js"))))
-        .route("/assets/sign_in.js", get(|| file("text/javascript", include_str!("sign_in.js"))))
+        .route(
+            "/assets/pages.css",
+            get(|| file("text/css", include_str!("pages.css"))),
+        )
+        .route(
+            "/assets/explorer.js",
+            get(|| file("text/javascript", include_str!("explorer.js"))),
+        )
+        .route(
+            "/assets/sign_in.js",
+            get(|| file("text/javascript", include_str!("sign_in.js"))),
+        )
         .route("/auth/sign-in", post(sign_in))
         .route("/auth/sign-out", post(sign_out))
 }
@@ -31,7 +40,9 @@ pub(crate) fn router() -> Router<App> {
 async fn page(html: &'static str) -> Response {
     let mut response = file("text/html; charset=utf-8", html).await;
     let name = HeaderName::from_static("content-security-policy");
-    response.headers_mut().insert(name, HeaderValue::from_static(POLICY));
+    response
+        .headers_mut()
+        .insert(name, HeaderValue::from_static(POLICY));
     response
 }
 
@@ -60,8 +71,13 @@ async fn sign_in(State(app): State<App>, Json(given): Json<SignIn>) -> Result<Re
     } else {
         ""
     };
-    let cookie = format!("{SESSION}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200{secure}");
-    Ok(([(SET_COOKIE, cookie)], Json(serde_json::json!({"signed_in": true}))).into_response())
+    let cookie =
+        format!("{SESSION}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200{secure}");
+    Ok((
+        [(SET_COOKIE, cookie)],
+        Json(serde_json::json!({"signed_in": true})),
+    )
+        .into_response())
 }
 
 async fn sign_out(State(app): State<App>, headers: HeaderMap) -> Result<Response, Fault> {
@@ -69,5 +85,9 @@ async fn sign_out(State(app): State<App>, headers: HeaderMap) -> Result<Response
         app.core().access.sign_out(session).await?;
     }
     let gone = format!("{SESSION}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0");
-    Ok(([(SET_COOKIE, gone)], Json(serde_json::json!({"signed_in": false}))).into_response())
+    Ok((
+        [(SET_COOKIE, gone)],
+        Json(serde_json::json!({"signed_in": false})),
+    )
+        .into_response())
 }

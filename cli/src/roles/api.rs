@@ -102,6 +102,7 @@ pub(crate) async fn start(
     let public_url = public_url.unwrap_or_else(|| url.clone());
     let options = api::Options {
         public_url: public_url.clone(),
+        callback_rules: callbacks.rules(),
         cors_origins: face.cors_origins.clone(),
         rate_per_second: Some(face.rate_limit).filter(|rate| *rate > 0),
         ..api::Options::default()

@@ -142,14 +142,27 @@ pub async fn stream_events(pool: &PgPool, filter: &StreamFilter) -> Result<Page<
     if let Some(text) = &filter.cursor {
         let bad = || Error::Cursor(text.chars().take(80).collect());
         let version: i64 = text.parse().map_err(|_| bad())?;
-        let after = if filter.newest_first { " and version < " } else { " and version > " };
+        let after = if filter.newest_first {
+            " and version < "
+        } else {
+            " and version > "
+        };
         query.push(after).push_bind(version);
     }
     if !filter.kinds.is_empty() {
-        query.push(" and type = any(").push_bind(&filter.kinds).push(")");
+        query
+            .push(" and type = any(")
+            .push_bind(&filter.kinds)
+            .push(")");
     }
-    query.push(if filter.newest_first { " order by version desc" } else { " order by version" });
+    query.push(if filter.newest_first {
+        " order by version desc"
+    } else {
+        " order by version"
+    });
     query.push(" limit ").push_bind(limit + 1);
     let rows = query.build_query_as().persistent(false).fetch_all(pool);
-    Ok(Page::cut(rows.await?, limit, |event: &LogEvent| event.version.to_string()))
+    Ok(Page::cut(rows.await?, limit, |event: &LogEvent| {
+        event.version.to_string()
+    }))
 }

@@ -179,5 +179,9 @@ pub async fn matching_jobs(
     let mut query = QueryBuilder::new(SELECT);
     conditions(&mut query, filter);
     query.push(" and job_id = any(").push_bind(ids).push(")");
-    Ok(query.build_query_as().persistent(false).fetch_all(pool).await?)
+    Ok(query
+        .build_query_as()
+        .persistent(false)
+        .fetch_all(pool)
+        .await?)
 }

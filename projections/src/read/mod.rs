@@ -5,6 +5,7 @@
 mod assets;
 mod callbacks;
 mod events;
+mod facade;
 mod feed;
 mod jobs;
 mod nodes;
@@ -21,6 +22,7 @@ pub use callbacks::{
     callbacks_of_jobs, deliveries,
 };
 pub use events::{JobEvent, job_events};
+pub use facade::{JobRecord, job_record};
 pub use feed::{
     LogEvent, LogHead, StreamFilter, events_at, log_after, log_head, org_after, stream_after,
     stream_events,

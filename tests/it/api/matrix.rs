@@ -29,6 +29,7 @@ const QUERIES: &[(&str, Need, &str)] = &[
     ("me", 0, "me { orgId }"),
     ("health", 0, "health { status }"),
     ("head", 0, "head"),
+    ("cursor", 0, "cursor"),
     ("keys", 2, "keys { id orgId }"),
     ("orchestrators", 3, "orchestrators { id }"),
     ("workers", 3, "workers { id }"),

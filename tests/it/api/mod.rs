@@ -5,6 +5,7 @@ mod clients;
 mod graphql;
 mod hostile;
 mod matrix;
+mod rest;
 mod schema;
 pub(crate) mod server;
 mod statements;

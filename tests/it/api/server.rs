@@ -69,15 +69,15 @@ impl Server {
         let blobs = Arc::new(Files(rig.dir.join("store")));
         let app = App::new(rig.writer.clone(), pool.clone(), blobs, fleet, options);
         tokio::spawn(api::serve(listener, app, ops, stop.clone()));
-        let server = Self {
+        let mut server = Self {
             url,
             key: String::new(),
             pool,
             http: reqwest::Client::new(),
             stop,
         };
-        let key = server.make_key(ORG, Role::Admin, true).await;
-        Self { key, ..server }
+        server.key = server.make_key(ORG, Role::Admin, true).await;
+        server
     }
 
     /// A key, straight into the database.

@@ -116,7 +116,9 @@ impl Assets {
             limit: 1,
             ..read::RequestFilter::default()
         };
-        let page = read::requests(&core.pool, &filter).await.map_err(Fault::from)?;
+        let page = read::requests(&core.pool, &filter)
+            .await
+            .map_err(Fault::from)?;
         let last = page.items.into_iter().next();
         let last = last.ok_or_else(|| Fault::not_found("asset", &asset_id))?;
         let order = Order {
@@ -155,7 +157,9 @@ async fn review(
 ) -> async_graphql::Result<AssetPayload> {
     let viewer = viewer(ctx)?.require(Role::Admin)?;
     let id = asset_of(asset_id)?;
-    let reviewed = core(ctx)?.writer.review(viewer.org(), id, command, viewer.actor());
+    let reviewed = core(ctx)?
+        .writer
+        .review(viewer.org(), id, command, viewer.actor());
     let reviewed = reviewed.await.map_err(Fault::from)?;
     let (position, repeated) = match reviewed {
         Reviewed::Applied { pos } => (Some(pos.into()), false),

@@ -72,7 +72,10 @@ impl Bulk {
             .collect();
         filter.limit = BULK_MAX;
         let page = if filter.statuses.is_empty() {
-            read::Page { items: Vec::new(), next: None }
+            read::Page {
+                items: Vec::new(),
+                next: None,
+            }
         } else {
             read::jobs(&core.pool, &filter).await.map_err(Fault::from)?
         };

@@ -72,7 +72,11 @@ impl Jobs {
     }
 
     /// Lets a job that is in quarantine be tried again.
-    async fn release_job(&self, ctx: &Context<'_>, id: String) -> async_graphql::Result<JobPayload> {
+    async fn release_job(
+        &self,
+        ctx: &Context<'_>,
+        id: String,
+    ) -> async_graphql::Result<JobPayload> {
         let viewer = viewer(ctx)?.require(Role::Admin)?;
         let core = core(ctx)?;
         let job = owned(core, viewer, &id).await?;

@@ -10,6 +10,7 @@ use crate::app::Core;
 use crate::error::Fault;
 use crate::graphql::context::{Position, core, viewer};
 use crate::graphql::words::Priority;
+use crate::rest::callbacks::{CallbackWish, callbacks_of};
 use crate::viewer::Viewer;
 
 /// Submissions of one call.
@@ -18,7 +19,7 @@ const BULK_MAX: usize = 1_000;
 const AT_ONCE: usize = 256;
 
 /// Work that somebody wants.
-#[derive(Debug, InputObject)]
+#[derive(InputObject)]
 pub(super) struct SubmitInput {
     /// The workflow to run.
     workflow: String,
@@ -33,6 +34,20 @@ pub(super) struct SubmitInput {
     refs: Option<Json<Map<String, Value>>>,
     /// The same key always stands for the same request.
     idempotency_key: Option<String>,
+    /// Who is told when the job has ended; at most eight.
+    callbacks: Option<Vec<CallbackInput>>,
+}
+
+/// An address to call when the job has ended. It has no `Debug`: the secret must show nowhere.
+#[derive(InputObject)]
+pub(super) struct CallbackInput {
+    url: String,
+    /// Signs the call; the organisation's own secret without.
+    secret: Option<String>,
+    /// Tries after the first one; eleven without.
+    retry_count: Option<u32>,
+    /// How long the receiver may take; thirty without.
+    timeout_seconds: Option<u32>,
 }
 
 /// Work that is in the log.
@@ -93,29 +108,51 @@ impl Submissions {
     ) -> async_graphql::Result<Vec<SubmitOutcome>> {
         let viewer = viewer(ctx)?.require(Role::Writer)?;
         if inputs.len() > BULK_MAX {
-            let message = format!("one call takes at most {BULK_MAX} submissions, not {}", inputs.len());
+            let message = format!(
+                "one call takes at most {BULK_MAX} submissions, not {}",
+                inputs.len()
+            );
             return Err(Fault::invalid("TOO_MANY", message, "send them in several calls").into());
         }
         let core = core(ctx)?;
-        let each = inputs.into_iter().enumerate().map(|(index, input)| async move {
-            match submit(core, viewer, input).await {
-                Ok(payload) => SubmitOutcome {
-                    index,
-                    submitted: Some(payload),
-                    error: None,
-                },
-                Err(fault) => SubmitOutcome {
-                    index,
-                    submitted: None,
-                    error: serde_json::to_value(fault).ok().map(Json),
-                },
-            }
-        });
+        let each = inputs
+            .into_iter()
+            .enumerate()
+            .map(|(index, input)| async move {
+                match submit(core, viewer, input).await {
+                    Ok(payload) => SubmitOutcome {
+                        index,
+                        submitted: Some(payload),
+                        error: None,
+                    },
+                    Err(fault) => SubmitOutcome {
+                        index,
+                        submitted: None,
+                        error: serde_json::to_value(fault).ok().map(Json),
+                    },
+                }
+            });
         Ok(stream::iter(each).buffered(AT_ONCE).collect().await)
     }
 }
 
+impl CallbackInput {
+    fn named(self, place: usize) -> CallbackWish {
+        CallbackWish {
+            place: format!("callbacks[{place}]."),
+            url: self.url,
+            secret: self.secret,
+            retry_count: self.retry_count,
+            timeout_seconds: self.timeout_seconds,
+        }
+    }
+}
+
 async fn submit(core: &Core, viewer: &Viewer, input: SubmitInput) -> Result<SubmitPayload, Fault> {
+    let wishes = input.callbacks.unwrap_or_default().into_iter().enumerate();
+    let wishes: Vec<CallbackWish> = wishes.map(|(place, wish)| wish.named(place)).collect();
+    let (pool, rules) = (&core.pool, &core.callback_rules);
+    let callbacks = callbacks_of(pool, rules, viewer.org(), &wishes, true).await?;
     let order = Order {
         org_id: viewer.org().to_owned(),
         actor: viewer.actor().to_owned(),
@@ -125,7 +162,7 @@ async fn submit(core: &Core, viewer: &Viewer, input: SubmitInput) -> Result<Subm
         workflow_version: input.version,
         inputs: input.inputs.map(|inputs| inputs.0).unwrap_or_default(),
         priority: input.priority.map(Priority::domain),
-        callbacks: Vec::new(),
+        callbacks,
         retry_of: None,
         idempotency_key: input.idempotency_key,
         trace: viewer.trace.clone(),

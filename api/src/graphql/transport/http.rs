@@ -99,11 +99,18 @@ fn has_credentials(headers: &HeaderMap) -> bool {
 
 fn in_address(parts: &Parts) -> Result<Request, Fault> {
     let malformed = |message: String| {
-        Fault::new(Category::Malformed, "MALFORMED", message, "send `query` and `variables`")
+        Fault::new(
+            Category::Malformed,
+            "MALFORMED",
+            message,
+            "send `query` and `variables`",
+        )
     };
     let Query(given) = Query::<InAddress>::try_from_uri(&parts.uri)
         .map_err(|error| malformed(error.body_text()))?;
-    let query = given.query.ok_or_else(|| malformed("there is no `query`".to_owned()))?;
+    let query = given
+        .query
+        .ok_or_else(|| malformed("there is no `query`".to_owned()))?;
     if query.len() > QUERY_BYTES_MAX {
         return Err(too_large(QUERY_BYTES_MAX));
     }
@@ -126,7 +133,9 @@ fn wants_stream(headers: &HeaderMap) -> bool {
 
 /// Pages of other origins can send plain text without asking; they cannot send JSON.
 fn require_json(headers: &HeaderMap) -> Result<(), Fault> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
     if kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
         return Ok(());

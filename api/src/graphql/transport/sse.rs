@@ -19,7 +19,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) fn stream(app: &App, viewer: &Viewer, request: Request) -> Result<Response, Fault> {
     let place = app.take_place()?;
-    let answers = app.core().schema.execute_stream(prepared(app, viewer, request));
+    let answers = app
+        .core()
+        .schema
+        .execute_stream(prepared(app, viewer, request));
     // One message waits at most: a reader that does not read is let go, and nothing piles up.
     let (to, from) = mpsc::channel(1);
     tokio::spawn(feed(answers, to, place));

@@ -72,7 +72,9 @@ pub(super) fn open(
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let asked = headers.get("sec-websocket-protocol");
-    let asked = asked.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let asked = asked
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     if !asked.split(',').any(|one| one.trim() == PROTOCOL) {
         return Err(Fault::new(
             Category::Malformed,
@@ -130,7 +132,10 @@ async fn hello(
             Some(Said::ConnectionInit { payload }) => {
                 let key = key_in(payload.as_ref());
                 let viewer = match (&key, viewer) {
-                    (Some(key), _) => app.viewer_of_key(key, headers).await.map_err(|_| FORBIDDEN)?,
+                    (Some(key), _) => app
+                        .viewer_of_key(key, headers)
+                        .await
+                        .map_err(|_| FORBIDDEN)?,
                     (None, Some(viewer)) => viewer,
                     (None, None) => return Err(FORBIDDEN),
                 };
@@ -148,7 +153,9 @@ async fn hello(
 fn key_in(payload: Option<&Value>) -> Option<String> {
     let payload = payload?;
     let text = |name: &str| payload.get(name).and_then(Value::as_str);
-    let bearer = ["Authorization", "authorization"].into_iter().find_map(text);
+    let bearer = ["Authorization", "authorization"]
+        .into_iter()
+        .find_map(text);
     let bearer = bearer.map(|text| text.trim_start_matches("Bearer ").trim());
     bearer.or_else(|| text("key")).map(str::to_owned)
 }
@@ -157,9 +164,9 @@ fn key_in(payload: Option<&Value>) -> Option<String> {
 fn said(message: Option<Result<Message, axum::Error>>) -> Result<Option<Said>, Ends> {
     match message {
         None | Some(Err(_) | Ok(Message::Close(_))) => Err(GONE),
-        Some(Ok(Message::Text(text))) => {
-            serde_json::from_str(&text).map(Some).map_err(|_| BAD_MESSAGE)
-        }
+        Some(Ok(Message::Text(text))) => serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|_| BAD_MESSAGE),
         Some(Ok(Message::Binary(_))) => Err(BAD_MESSAGE),
         Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(None),
     }
@@ -268,7 +275,11 @@ impl Talk {
         };
         if let Err(fault) = admitted {
             let errors = super::refused(fault).errors;
-            return send(socket, json!({"id": id, "type": "error", "payload": errors})).await;
+            return send(
+                socket,
+                json!({"id": id, "type": "error", "payload": errors}),
+            )
+            .await;
         }
         self.count += 1;
         let number = self.count;
@@ -292,7 +303,11 @@ impl Talk {
         socket: &mut WebSocket,
     ) -> Result<(), Ends> {
         // Of an operation that the client has ended, and whose id may be another one's by now.
-        if self.active.get(&id).is_none_or(|(active, _)| *active != number) {
+        if self
+            .active
+            .get(&id)
+            .is_none_or(|(active, _)| *active != number)
+        {
             return Ok(());
         }
         let quoted = serde_json::to_string(&id).unwrap_or_default();
@@ -312,7 +327,11 @@ impl Talk {
         }
         let viewer = match &self.key {
             Some(key) => self.app.viewer_of_key(key, &self.headers).await,
-            None => self.app.viewer(&axum::http::Method::GET, &self.headers).await,
+            None => {
+                self.app
+                    .viewer(&axum::http::Method::GET, &self.headers)
+                    .await
+            }
         };
         match viewer {
             Err(fault) if fault.category == Category::Authentication => return Err(FORBIDDEN),
