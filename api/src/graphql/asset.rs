@@ -150,7 +150,7 @@ impl Asset {
     }
 
     /// Its history.
-    #[graphql(complexity = "200 + first.unwrap_or(50) as usize * child_complexity")]
+    #[graphql(complexity = "200 + page::cost(first, child_complexity)")]
     async fn events(
         &self,
         ctx: &Context<'_>,

@@ -307,7 +307,7 @@ impl Job {
     }
 
     /// Its history, page by page, the oldest or the newest first.
-    #[graphql(complexity = "200 + first.unwrap_or(50) as usize * child_complexity")]
+    #[graphql(complexity = "200 + page::cost(first, child_complexity)")]
     async fn events(
         &self,
         ctx: &Context<'_>,

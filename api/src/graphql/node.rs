@@ -202,7 +202,7 @@ impl Node {
     }
 
     /// Of a fan-out: its children, by pages. Each node that asks costs a statement of its own.
-    #[graphql(complexity = "500 + first.unwrap_or(50) as usize * child_complexity")]
+    #[graphql(complexity = "500 + page::cost(first, child_complexity)")]
     async fn children(
         &self,
         ctx: &Context<'_>,

@@ -23,6 +23,12 @@ pub(super) fn size(first: Option<i32>) -> Result<i64, Fault> {
     }
 }
 
+/// What the rows of a page cost. A size that is not allowed is refused later; here it must only not overflow.
+pub(super) fn cost(first: Option<i32>, each: usize) -> usize {
+    let rows = first.unwrap_or(PAGE).clamp(1, PAGE_MAX);
+    usize::try_from(rows).unwrap_or(1).saturating_mul(each)
+}
+
 /// A page with nothing besides its rows.
 pub(super) fn connection<R, T: OutputType>(
     page: Page<R>,

@@ -30,7 +30,7 @@ struct Work;
 #[Object]
 impl Work {
     /// Jobs, the newest first.
-    #[graphql(complexity = "50 + first.unwrap_or(50) as usize * child_complexity")]
+    #[graphql(complexity = "50 + page::cost(first, child_complexity)")]
     async fn jobs(
         &self,
         ctx: &Context<'_>,
@@ -68,7 +68,7 @@ impl Work {
     }
 
     /// Requests, the newest first.
-    #[graphql(complexity = "50 + first.unwrap_or(50) as usize * child_complexity")]
+    #[graphql(complexity = "50 + page::cost(first, child_complexity)")]
     async fn requests(
         &self,
         ctx: &Context<'_>,
@@ -112,7 +112,7 @@ impl Work {
     }
 
     /// Assets of all platforms, the newest first.
-    #[graphql(complexity = "50 + first.unwrap_or(50) as usize * child_complexity")]
+    #[graphql(complexity = "50 + page::cost(first, child_complexity)")]
     async fn assets(
         &self,
         ctx: &Context<'_>,
@@ -154,7 +154,7 @@ struct Callbacks;
 #[Object]
 impl Callbacks {
     /// Callbacks, the newest first.
-    #[graphql(complexity = "50 + first.unwrap_or(50) as usize * child_complexity")]
+    #[graphql(complexity = "50 + page::cost(first, child_complexity)")]
     async fn callbacks(
         &self,
         ctx: &Context<'_>,
@@ -350,7 +350,7 @@ impl Installation {
     }
 
     /// Messages that nobody could make sense of, the newest first. For operators.
-    #[graphql(complexity = "20 + first.unwrap_or(50) as usize * child_complexity")]
+    #[graphql(complexity = "20 + page::cost(first, child_complexity)")]
     async fn dead_letters(
         &self,
         ctx: &Context<'_>,

@@ -49,6 +49,7 @@ impl Server {
     pub(crate) async fn with(rig: &Rig, options: Options) -> Self {
         // TLS is not used here, and its provider is a choice of the whole process.
         let _ = rustls::crypto::ring::default_provider().install_default();
+        rig.writer.register_platforms().await.unwrap();
         let pool = PgPool::connect(&rig.database_url).await.unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

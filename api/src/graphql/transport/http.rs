@@ -35,19 +35,28 @@ pub(super) async fn post(
     require_json(&parts.headers)?;
     let bytes = axum::body::to_bytes(body, app.core().options.body_bytes_max).await;
     let bytes = bytes.map_err(|_| too_large(app.core().options.body_bytes_max))?;
-    let document: Request = serde_json::from_slice(&bytes).map_err(|error| {
-        Fault::new(
-            Category::Malformed,
-            "MALFORMED",
-            format!("the body is not a GraphQL request: {error}"),
-            "send one JSON object with `query`, and `variables` if there are any",
-        )
-    })?;
+    let document = document(&bytes)?;
     if wants_stream(&parts.headers) {
         return sse::stream(&app, &viewer, document);
     }
     let answered = answer(&app, &viewer, document).await;
     Ok(as_json(json(answered)))
+}
+
+/// One document; a list of them would get around the limits of each.
+fn document(bytes: &[u8]) -> Result<Request, Fault> {
+    let malformed = |reason: String| {
+        Fault::new(
+            Category::Malformed,
+            "MALFORMED",
+            format!("the body is not a GraphQL request: {reason}"),
+            "send one JSON object with `query`, and `variables` if there are any",
+        )
+    };
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(malformed("it is not a JSON object".to_owned()));
+    }
+    serde_json::from_slice(bytes).map_err(|error| malformed(error.to_string()))
 }
 
 pub(super) async fn get(
