@@ -14,17 +14,35 @@ pub(crate) enum BenchCommand {
         /// How many to submit in bulk
         #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         jobs: u32,
+        /// Submit through the API, over HTTP
+        #[arg(long)]
+        api: bool,
     },
     /// 100 jobs of ten steps, one after another
-    Chain,
+    Chain {
+        /// Submit through the API, over HTTP
+        #[arg(long)]
+        api: bool,
+    },
     /// One job that fans out and joins
     Fanout {
         /// Children of the fan-out
         #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         items: u32,
+        /// Submit through the API, over HTTP
+        #[arg(long)]
+        api: bool,
     },
     /// One job after another on an idle system
-    Latency,
+    Latency {
+        /// Submit through the API, over HTTP
+        #[arg(long)]
+        api: bool,
+    },
+    /// A page of the list of jobs, and one job with 100 nodes, with 100,000 jobs in the read models
+    Query,
+    /// 1,000 sockets that watch 100 jobs while 500 events per second are written
+    Subscribe,
     /// Small jobs alone, and beside one with very many children
     Giant {
         /// Children of the fan-out

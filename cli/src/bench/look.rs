@@ -99,3 +99,35 @@ fn durations(seconds: &[f64]) -> Vec<Duration> {
     let each = seconds.iter().map(|s| Duration::from_secs_f64(s.max(0.0)));
     each.collect()
 }
+
+/// Fills the read models with ended jobs, as if they had been projected; answers one with `nodes` nodes.
+pub(super) async fn fill_jobs(pool: &PgPool, jobs: i32, nodes: i32) -> anyhow::Result<String> {
+    sqlx::query(
+        "insert into dagapp.dag_jobs (job_id, workflow_id, workflow_version, workflow_hash, status, input_params,
+             request_id, org_id, priority, result, completed, created_at, updated_at, completed_at, last_pos)
+         select 'job_' || md5(i::text), 'bench_' || i % 10, 1, md5('w'),
+                (array['COMPLETED', 'COMPLETED', 'COMPLETED', 'FAILED', 'RUNNING'])[1 + i % 5]::dagapp.job_status,
+                jsonb_build_object('name', 'job ' || i), 'req_' || md5(i::text), 'default', 'normal',
+                '{\"ok\": true}'::jsonb, 3, now() - make_interval(secs => i), now(), now(), i
+         from generate_series(1, $1) i",
+    )
+    .bind(jobs)
+    .execute(pool)
+    .await?;
+    sqlx::query(
+        "insert into dagapp.dag_node_states (job_id, node_id, ordinal, stage, kind, status, epoch, handler, queue,
+             output, ready_at, started_at, completed_at, updated_at, last_pos)
+         select 'job_' || md5(j::text), 'node' || i, i, i, 'task', 'COMPLETED', 1, 'echo', 'functionapp-tasks',
+                '{\"ok\": true}'::jsonb, now(), now(), now(), now(), i
+         from generate_series(1, 200) j, generate_series(1, $1) i",
+    )
+    .bind(nodes)
+    .execute(pool)
+    .await?;
+    for table in ["dagapp.dag_jobs", "dagapp.dag_node_states"] {
+        let analyze = format!("vacuum analyze {table}");
+        sqlx::query(sqlx::AssertSqlSafe(analyze)).execute(pool).await?;
+    }
+    let one = sqlx::query_scalar("select 'job_' || md5('100')").fetch_one(pool).await?;
+    Ok(one)
+}

@@ -32,6 +32,11 @@ pub(super) fn resident_bytes() -> anyhow::Result<u64> {
     memory("self", "VmRSS:")
 }
 
+/// The same of another process.
+pub(super) fn resident_of(pid: u32) -> anyhow::Result<u64> {
+    memory(&pid.to_string(), "VmRSS:")
+}
+
 /// The most memory that a process has had in RAM, in bytes.
 pub(super) fn peak_bytes(pid: u32) -> anyhow::Result<u64> {
     memory(&pid.to_string(), "VmHWM:")

@@ -9,6 +9,7 @@ mod append;
 pub(crate) mod args;
 mod callbacks;
 mod core;
+mod face;
 mod fanout;
 mod fixture;
 mod fold;
@@ -18,8 +19,10 @@ mod latency;
 mod limit;
 mod look;
 mod meter;
+mod query;
 mod rig;
 mod shapes;
+mod subscribe;
 
 use std::collections::BTreeMap;
 
@@ -81,14 +84,25 @@ async fn on_a_stack(
     command: &BenchCommand,
     stop: &tokio_util::sync::CancellationToken,
 ) -> anyhow::Result<Vec<Figure>> {
-    let with_roles = !matches!(command, BenchCommand::Append);
-    let measured = rig::with(stop, with_roles, async |rig| match command {
+    let roles = match command {
+        BenchCommand::Append => rig::Roles::None,
+        BenchCommand::Query
+        | BenchCommand::Subscribe
+        | BenchCommand::Jobs { api: true, .. }
+        | BenchCommand::Chain { api: true }
+        | BenchCommand::Fanout { api: true, .. }
+        | BenchCommand::Latency { api: true } => rig::Roles::WithApi,
+        _ => rig::Roles::All,
+    };
+    let measured = rig::with(stop, roles, async |rig| match command {
         BenchCommand::Core => Ok(Vec::new()),
         BenchCommand::Append => append::measure(rig).await,
-        BenchCommand::Jobs { jobs } => jobs::measure(rig, *jobs).await,
-        BenchCommand::Chain => jobs::chain(rig).await,
-        BenchCommand::Fanout { items } => fanout::measure(rig, *items).await,
-        BenchCommand::Latency => latency::measure(rig).await,
+        BenchCommand::Jobs { jobs, .. } => jobs::measure(rig, *jobs).await,
+        BenchCommand::Chain { .. } => jobs::chain(rig).await,
+        BenchCommand::Fanout { items, .. } => fanout::measure(rig, *items).await,
+        BenchCommand::Latency { .. } => latency::measure(rig).await,
+        BenchCommand::Query => query::measure(rig).await,
+        BenchCommand::Subscribe => subscribe::measure(rig).await,
         BenchCommand::Giant { items } => giant::measure(rig, *items).await,
         BenchCommand::Callbacks { callbacks } => callbacks::measure(rig, *callbacks).await,
         BenchCommand::Cancel { items } => fanout::cancel(rig, *items).await,

@@ -18,6 +18,7 @@ use sqlx::PgPool;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
+use super::face::Api;
 use super::meter::{megabytes, peak_bytes};
 use super::{look, shapes};
 use crate::exit::{Exit, Stop};
@@ -44,6 +45,15 @@ const BUDGET: Budget = Budget {
 /// Connections for looking on while something is measured.
 const LOOKERS: u32 = 4;
 
+/// Which roles run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Roles {
+    None,
+    All,
+    /// And the API, through which work is submitted.
+    WithApi,
+}
+
 /// A stack that runs.
 pub(super) struct Rig {
     pub(super) write: Write,
@@ -51,17 +61,18 @@ pub(super) struct Rig {
     /// For looking on.
     pub(super) pool: PgPool,
     roles: Vec<(&'static str, Child)>,
+    api: Option<Api>,
     dir: PathBuf,
 }
 
 /// Runs `work` on a fresh stack, with or without roles, and clears everything away after it.
 pub(super) async fn with<T>(
     stop: &CancellationToken,
-    with_roles: bool,
+    roles: Roles,
     work: impl AsyncFnOnce(&Rig) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let dir = std::env::temp_dir().join(format!("strata-bench-{}", std::process::id()));
-    let ended = on_services(&dir, stop, with_roles, work).await;
+    let ended = on_services(&dir, stop, roles, work).await;
     if let Err(error) = std::fs::remove_dir_all(&dir)
         && error.kind() != std::io::ErrorKind::NotFound
     {
@@ -73,16 +84,16 @@ pub(super) async fn with<T>(
 async fn on_services<T>(
     dir: &Path,
     stop: &CancellationToken,
-    with_roles: bool,
+    roles: Roles,
     work: impl AsyncFnOnce(&Rig) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let services = Services::start(&Options::new(dir), stop).await?;
-    let ended = match Rig::start(dir, &services, with_roles).await {
+    let ended = match Rig::start(dir, &services, roles).await {
         Ok(mut rig) => {
             let ended = tokio::select! {
                 () = stop.cancelled() => Err(Stop::with(Exit::Interrupted, "interrupted", "")),
                 error = services.failure() => Err(error),
-                ended = rig.run(with_roles, work) => ended,
+                ended = rig.run(roles, work) => ended,
             };
             rig.stop_roles().await;
             rig.write.stop().await;
@@ -95,7 +106,7 @@ async fn on_services<T>(
 }
 
 impl Rig {
-    async fn start(dir: &Path, services: &Services, with_roles: bool) -> anyhow::Result<Self> {
+    async fn start(dir: &Path, services: &Services, roles: Roles) -> anyhow::Result<Self> {
         let args = StackArgs {
             data_dir: dir.to_owned(),
             prefix: "strata".to_owned(),
@@ -112,13 +123,22 @@ impl Rig {
             stack,
             pool,
             roles: Vec::new(),
+            api: None,
             dir: dir.to_owned(),
         };
-        if with_roles {
+        if roles != Roles::None {
             for role in ROLES {
-                let child = start_role(dir, role)?;
+                let child = start_role(dir, role, &[])?;
                 rig.roles.push((role, child));
             }
+        }
+        if roles == Roles::WithApi {
+            // Free now, and nobody else on this machine is after it.
+            let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+            let listen = free.to_string();
+            let child = start_role(dir, "api", &["--listen", &listen, "--rate-limit", "0"])?;
+            rig.roles.insert(0, ("api", child));
+            rig.api = Some(Api::reach(format!("http://{listen}"), &rig.pool).await?);
         }
         Ok(rig)
     }
@@ -126,10 +146,10 @@ impl Rig {
     /// Waits until the roles do their work, and lets `work` measure.
     async fn run<T>(
         &self,
-        with_roles: bool,
+        roles: Roles,
         work: impl AsyncFnOnce(&Self) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        if with_roles {
+        if roles != Roles::None {
             self.register(&shapes::one("bench_ready")).await?;
             self.submit("bench_ready").await?;
             self.all_done(READY).await?;
@@ -148,8 +168,22 @@ impl Rig {
 
     /// Submits as anybody would.
     pub(super) async fn submit(&self, workflow: &str) -> anyhow::Result<Submitted> {
-        let order = plain_order(workflow);
-        Ok(self.write.writer.submit(order).await?)
+        match &self.api {
+            Some(api) => api.submit(workflow).await,
+            None => Ok(self.write.writer.submit(plain_order(workflow)).await?),
+        }
+    }
+
+    /// The API, if it runs.
+    pub(super) fn api(&self) -> anyhow::Result<&Api> {
+        self.api.as_ref().context("this bench needs the API")
+    }
+
+    /// The process of a role.
+    pub(super) fn pid(&self, role: &str) -> anyhow::Result<u32> {
+        let found = self.roles.iter().find(|(name, _)| *name == role);
+        let pid = found.and_then(|(_, child)| child.id());
+        pid.with_context(|| format!("the {role} does not run"))
     }
 
     /// Waits until no job is open and the read models show it.
@@ -215,10 +249,10 @@ impl Rig {
     }
 }
 
-fn start_role(dir: &Path, role: &str) -> anyhow::Result<Child> {
+fn start_role(dir: &Path, role: &str, args: &[&str]) -> anyhow::Result<Child> {
     let log = File::create(log_of(dir, role))?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg(role).arg("--data-dir").arg(dir);
+    command.arg(role).args(args).arg("--data-dir").arg(dir);
     for name in OTHER_STACKS {
         command.env_remove(name);
     }

@@ -27,6 +27,18 @@ pub(super) fn chain(id: &str, steps: u32) -> Value {
     workflow(id, nodes)
 }
 
+/// One task that nobody takes.
+pub(super) fn waiting(id: &str) -> Value {
+    let mut nodes = Map::new();
+    nodes.insert(
+        "START".to_owned(),
+        json!({ "type": "start", "next": "wait" }),
+    );
+    let task = json!({ "type": "task", "handler": "echo", "queue": "bench-nobody", "params": {}, "next": "END" });
+    nodes.insert("wait".to_owned(), task);
+    workflow(id, nodes)
+}
+
 /// No task at all: the job ends with its first append.
 pub(super) fn nothing(id: &str) -> Value {
     let mut nodes = Map::new();
