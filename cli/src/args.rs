@@ -11,7 +11,7 @@ use crate::dead_letters::args::DeadLetterCommand;
 use crate::job::args::JobCommand;
 use crate::logging::LogArgs;
 use crate::roles::args::{
-    MigrateArgs, OrchestratorArgs, ProjectorArgs, StackArgs, UpArgs, WorkerArgs,
+    ApiArgs, MigrateArgs, OrchestratorArgs, ProjectorArgs, StackArgs, UpArgs, WorkerArgs,
 };
 
 /// Where a stack keeps its data, unless `--data-dir` says otherwise.
@@ -53,6 +53,11 @@ Examples:
 
 If Strata runs on the data directory already, that one is used.")]
     Demo(DemoArgs),
+    /// Run the API: GraphQL, live subscriptions and REST over HTTP; any number may run
+    #[command(after_help = "\
+Example:
+  strata api --listen 0.0.0.0:8080 --public-url https://strata.example.org")]
+    Api(Box<ApiArgs>),
     /// Run an orchestrator: it owns jobs and decides; any number may run
     Orchestrator(OrchestratorArgs),
     /// Run a projector: it keeps the read models; several may run, one leads

@@ -66,6 +66,7 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
         Command::Demo(args) => demo::run(&args, console),
         Command::DeadLetters(command) => dead_letters::run(&command, console),
         Command::Up(args) => roles::up(&args, console),
+        Command::Api(args) => roles::api(&args, console),
         Command::Orchestrator(args) => roles::orchestrator(&args, console),
         Command::Projector(args) => roles::projector(&args, console),
         Command::Worker(args) => roles::worker(&args, console),

@@ -101,3 +101,15 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::FailureClass;
+
+    #[test]
+    fn a_class_is_counted_under_the_word_that_the_log_has() {
+        for class in FailureClass::ALL {
+            assert_eq!(serde_json::json!(class), class.as_str());
+        }
+    }
+}

@@ -16,6 +16,8 @@ mod lexer;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod observe;
+#[cfg(test)]
 mod purity;
 #[cfg(test)]
 mod repo;

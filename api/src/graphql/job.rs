@@ -8,9 +8,10 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use super::asset::Asset;
+use super::callback::Callback;
 use super::context::{Position, core};
 use super::event::Event;
-use super::loaders::{AssetKey, Loaders, NodesOf, RequestKey};
+use super::loaders::{AssetKey, CallbacksOf, Loaders, NodesOf, RequestKey};
 use super::node::{Node, NodeCounts};
 use super::page;
 use super::request::Request;
@@ -261,8 +262,17 @@ impl Job {
         Ok(loaders.load_one(AssetKey(id)).await?.map(Asset))
     }
 
+    /// Who is told when it ends.
+    #[graphql(complexity = "5 + 5 * child_complexity")]
+    async fn callbacks(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Callback>> {
+        let key = CallbacksOf(self.0.job_id.clone());
+        let loaded = ctx.data::<Loaders>()?.load_one(key).await?;
+        let rows = loaded.map(|rows| rows.iter().cloned().map(Callback).collect());
+        Ok(rows.unwrap_or_default())
+    }
+
     /// Its nodes in topological order, without the children of fan-outs.
-    #[graphql(complexity = "10 + 50 * child_complexity")]
+    #[graphql(complexity = "10 + 25 * child_complexity")]
     async fn nodes(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Node>> {
         let rows = self.nodes_now(ctx).await?;
         Ok(rows.iter().cloned().map(Node).collect())
@@ -276,7 +286,7 @@ impl Job {
     }
 
     /// Which node waits for which.
-    #[graphql(complexity = "20 + 50 * child_complexity")]
+    #[graphql(complexity = "20 + 25 * child_complexity")]
     async fn edges(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Edge>> {
         let core = core(ctx)?;
         let version = u32::try_from(self.0.workflow_version).ok();
@@ -324,7 +334,7 @@ impl Job {
     }
 
     /// When each node was what; for a picture of the time it took.
-    #[graphql(complexity = "10 + 50 * child_complexity")]
+    #[graphql(complexity = "10 + 25 * child_complexity")]
     async fn timeline(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<TimelineEntry>> {
         let rows = self.nodes_now(ctx).await?;
         let entry = |node: &read::Node| TimelineEntry {

@@ -49,6 +49,10 @@ pub(super) struct AttemptsOf(pub(super) String, pub(super) String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct RevisionsOf(pub(super) String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct CallbacksOf(pub(super) String);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct DeliveriesOf(pub(super) String);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ParamsAt(pub(super) i64);
 
 impl Loader<JobKey> for Rows {
@@ -149,6 +153,28 @@ impl Loader<RevisionsOf> for Rows {
         let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
         let rows = read::revisions_of_assets(&self.pool, &ids, REVISIONS_MAX).await?;
         Ok(grouped(rows, |row| RevisionsOf(row.asset_id.clone())))
+    }
+}
+
+impl Loader<CallbacksOf> for Rows {
+    type Value = Arc<Vec<read::Callback>>;
+    type Error = Fault;
+
+    async fn load(&self, keys: &[CallbacksOf]) -> Result<HashMap<CallbacksOf, Self::Value>, Fault> {
+        let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
+        let rows = read::callbacks_of_jobs(&self.pool, &ids).await?;
+        Ok(grouped(rows, |row| CallbacksOf(row.job_id.clone())))
+    }
+}
+
+impl Loader<DeliveriesOf> for Rows {
+    type Value = Arc<Vec<read::Delivery>>;
+    type Error = Fault;
+
+    async fn load(&self, keys: &[DeliveriesOf]) -> Result<HashMap<DeliveriesOf, Self::Value>, Fault> {
+        let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
+        let rows = read::deliveries(&self.pool, &ids).await?;
+        Ok(grouped(rows, |row| DeliveriesOf(row.callback_id.clone())))
     }
 }
 

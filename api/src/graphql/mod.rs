@@ -5,6 +5,7 @@
 //! number of statements does not depend on the number of rows.
 
 mod asset;
+mod callback;
 mod context;
 mod errors;
 mod event;
@@ -34,7 +35,7 @@ use subscription::Subscription;
 /// Nesting of one document. The schema's own introspection needs thirteen levels.
 const DEPTH_MAX: usize = 15;
 /// What one document may cost; a page multiplies what it contains by its size.
-const COMPLEXITY_MAX: usize = 50_000;
+const COMPLEXITY_MAX: usize = 100_000;
 
 pub(crate) type Schema = GraphqlSchema<Query, Mutation, Subscription>;
 

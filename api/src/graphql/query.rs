@@ -6,6 +6,7 @@ use domain::access::Role;
 use projections::{dead_letters, read};
 
 use super::asset::{Asset, AssetFilter};
+use super::callback::Callback;
 use super::context::{Position, core, ready, viewer};
 use super::fleet::{
     DeadLetter, Health, Key, Me, Orchestrator, Platform, Projection, Queue, Worker,
@@ -20,7 +21,7 @@ use crate::error::Fault;
 use crate::ops::fleet::queues;
 
 #[derive(Default, MergedObject)]
-pub(crate) struct Query(Work, Definitions, Installation);
+pub(crate) struct Query(Work, Callbacks, Definitions, Installation);
 
 #[derive(Default)]
 struct Work;
@@ -143,6 +144,47 @@ impl Work {
         ready(ctx, wait_for).await?;
         let loaded = ctx.data::<Loaders>()?.load_one(AssetKey(clean(id))).await?;
         Ok(loaded.map(Asset))
+    }
+}
+
+#[derive(Default)]
+struct Callbacks;
+
+#[Object]
+impl Callbacks {
+    /// Callbacks, the newest first.
+    #[graphql(complexity = "50 + first.unwrap_or(50) as usize * child_complexity")]
+    async fn callbacks(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "`waiting`, `due`, `delivered` or `given_up`.")] status: Option<String>,
+        job_id: Option<String>,
+        first: Option<i32>,
+        after: Option<String>,
+        wait_for: Option<Position>,
+    ) -> async_graphql::Result<Connection<String, Callback>> {
+        let (core, viewer) = ready(ctx, wait_for).await?;
+        let filter = read::CallbackFilter {
+            status: status.map(clean),
+            job_id: job_id.map(clean),
+            limit: page::size(first)?,
+            cursor: after.clone(),
+        };
+        let rows = read::callbacks(&core.pool, viewer.org(), &filter).await;
+        let rows = rows.map_err(Fault::from)?;
+        Ok(page::connection(rows, after.as_deref(), read::Callback::cursor, Callback))
+    }
+
+    /// One callback.
+    async fn callback(
+        &self,
+        ctx: &Context<'_>,
+        id: String,
+        wait_for: Option<Position>,
+    ) -> async_graphql::Result<Option<Callback>> {
+        let (core, viewer) = ready(ctx, wait_for).await?;
+        let row = read::callback(&core.pool, viewer.org(), &clean(id)).await;
+        Ok(row.map_err(Fault::from)?.map(Callback))
     }
 }
 

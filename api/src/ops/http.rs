@@ -16,7 +16,8 @@ use uuid::Uuid;
 
 /// Measures and traces everything that `router` answers.
 ///
-/// Handlers find the [`TraceParent`] that their work belongs to among the extensions of the request.
+/// Handlers find the [`TraceParent`] that their work belongs to among the extensions of the request, if
+/// the caller sent one or spans are exported: nobody could look up another one.
 pub fn layer(router: Router) -> Router {
     router.layer(from_fn(observe))
 }
@@ -35,10 +36,15 @@ async fn observe(mut request: Request, next: Next) -> Response {
         latency_ms = tracing::field::Empty,
         trace_id = tracing::field::Empty,
     );
-    let trace = follow(&span, came);
-    if let Some(trace) = trace {
-        span.record("trace_id", trace.trace_hex());
-        request.extensions_mut().insert(trace);
+    match follow(&span, came) {
+        Some(trace) => {
+            span.record("trace_id", trace.trace_hex());
+            request.extensions_mut().insert(trace);
+        }
+        // Only so that the lines of one request can be told from those of another.
+        None => {
+            span.record("trace_id", fresh());
+        }
     }
     let response = next.run(request).instrument(span.clone()).await;
     let took = begun.elapsed();
@@ -64,21 +70,20 @@ fn trace_of(headers: &HeaderMap) -> Option<TraceParent> {
 }
 
 /// Puts the span into its trace, and says what goes on with the work: the span itself if it is exported,
-/// else what came with the request, else a trace that begins here.
+/// else what came with the request.
 fn follow(span: &Span, came: Option<TraceParent>) -> Option<TraceParent> {
     if let Some(came) = came {
         bus::trace::continue_in(span, came);
     }
-    bus::trace::of(span).or(came).or_else(fresh)
+    bus::trace::of(span).or(came)
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the border draws the ids of traces that begin here"
+    reason = "the border draws the ids of requests that came without a trace"
 )]
-fn fresh() -> Option<TraceParent> {
-    let (span_id, _) = Uuid::new_v4().as_u64_pair();
-    TraceParent::new(Uuid::new_v4().as_u128(), span_id).ok()
+fn fresh() -> String {
+    Uuid::new_v4().simple().to_string()
 }
 
 /// The usual methods; whatever else somebody makes up is one word.
@@ -108,16 +113,22 @@ fn status_class(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use axum::Extension;
+    use std::sync::{Arc, Mutex};
+
     use axum::body::{Body, to_bytes};
     use axum::routing::get;
+    use opentelemetry::trace::TracerProvider as _;
+    use opentelemetry_sdk::error::OTelSdkResult;
+    use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData, SpanExporter};
     use tower::ServiceExt as _;
+    use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
 
     const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-    async fn echo(Extension(trace): Extension<TraceParent>) -> String {
-        trace.to_string()
+    async fn echo(trace: Option<Extension<TraceParent>>) -> String {
+        trace.map_or_else(String::new, |trace| trace.to_string())
     }
 
     async fn ask(path: &str, trace: Option<&str>) -> (u16, String) {
@@ -134,14 +145,52 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_valid_trace_reaches_the_handler_and_another_one_begins_anew() {
+    async fn a_valid_trace_reaches_the_handler_and_nothing_else_does() {
         assert_eq!(ask("/things/7", Some(TRACE)).await, (200, TRACE.to_owned()));
         for none in [None, Some("00-zz"), Some(&*TRACE.to_uppercase())] {
-            let (status, body) = ask("/things/7", none).await;
-            assert_eq!(status, 200);
-            assert!(body.parse::<TraceParent>().is_ok(), "{body}");
-            assert_ne!(body, TRACE);
+            assert_eq!(ask("/things/7", none).await, (200, String::new()));
         }
+    }
+
+    /// A collector in memory.
+    #[derive(Debug, Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<SpanData>>>);
+
+    impl SpanExporter for Kept {
+        async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+            self.0.lock().unwrap().extend(batch);
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn the_exported_span_is_a_child_of_what_came_and_the_parent_of_what_follows() {
+        let kept = Kept::default();
+        let provider = SdkTracerProvider::builder()
+            .with_simple_exporter(kept.clone())
+            .build();
+        let exporting = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+        let subscriber = tracing_subscriber::registry().with(exporting);
+        let _on = tracing::subscriber::set_default(subscriber);
+
+        let (_, body) = ask("/things/7", Some(TRACE)).await;
+        let (came, goes): (TraceParent, TraceParent) =
+            (TRACE.parse().unwrap(), body.parse().unwrap());
+        assert_eq!(goes.trace_id(), came.trace_id());
+        let spans = std::mem::take(&mut *kept.0.lock().unwrap());
+        let [span] = &spans[..] else {
+            panic!("{spans:?}");
+        };
+        assert_eq!(span.name, "request");
+        let bytes = |id: opentelemetry::trace::SpanId| u64::from_be_bytes(id.to_bytes());
+        assert_eq!(bytes(span.parent_span_id), came.span_id());
+        assert_eq!(bytes(span.span_context.span_id()), goes.span_id());
+        assert!(!format!("{:?}", span.attributes).contains("/things/7"));
+
+        // Without one, the trace begins here and goes on all the same.
+        let (_, body) = ask("/things/7", None).await;
+        let goes: TraceParent = body.parse().unwrap();
+        assert_ne!(goes.trace_id(), came.trace_id());
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bus::{Bus, metric};
 use domain::failure::FailureClass;
-use projections::read::{self, Backlog, Vitals};
+use projections::read::{self, CallbackBacklog, Vitals};
 use sqlx::PgPool;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -78,20 +78,16 @@ impl Sampler {
         let (vitals, backlog) = vitals.map_err(|error| error.to_string())?;
         self.counted_to = Some(vitals.counted_to);
         show(&vitals);
-        metrics::gauge!(metric::CALLBACK_BACKLOG).set(number(backlog.due));
-        metrics::gauge!(metric::CALLBACK_BACKLOG_AGE).set(backlog.age_seconds);
+        metrics::gauge!(metric::CALLBACK_BACKLOG).set(number(backlog.count));
+        metrics::gauge!(metric::CALLBACK_BACKLOG_AGE).set(backlog.oldest_s);
         self.queues(&lanes.map_err(|error| error.to_string())?);
         Ok(())
     }
 
-    async fn database(&self) -> Result<(Vitals, Backlog), projections::Error> {
+    async fn database(&self) -> Result<(Vitals, CallbackBacklog), projections::Error> {
         let claims_max = commands::orchestrator::CLAIMS_MAX;
         let vitals = read::vitals(&self.pool, self.counted_to, claims_max).await?;
-        let backlog = if vitals.has_callbacks {
-            read::callback_vitals(&self.pool).await?
-        } else {
-            Backlog::default()
-        };
+        let backlog = read::callback_backlog(&self.pool).await?;
         Ok((vitals, backlog))
     }
 

@@ -31,6 +31,12 @@ pub(crate) enum BenchCommand {
         #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         items: u32,
     },
+    /// Callbacks to a receiver on this machine
+    Callbacks {
+        /// How many, each of a job of its own
+        #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        callbacks: u32,
+    },
     /// Cancelling one job with very many children
     Cancel {
         /// Children of the fan-out

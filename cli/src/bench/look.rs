@@ -58,6 +58,25 @@ pub(super) async fn is_any_child_open(pool: &PgPool, job_id: &str) -> anyhow::Re
     Ok(open.bind(job_id).fetch_one(pool).await?)
 }
 
+/// How many callbacks have this status.
+pub(super) async fn callbacks(pool: &PgPool, status: &str) -> anyhow::Result<i64> {
+    let count = sqlx::query_scalar("select count(*) from dagapp.callback_outbox where status = $1");
+    Ok(count.bind(status).fetch_one(pool).await?)
+}
+
+/// From the end of a job to the first try of its callback, of the latest so many, shortest first.
+pub(super) async fn callback_delays(pool: &PgPool, latest: u32) -> anyhow::Result<Vec<Duration>> {
+    let seconds: Vec<f64> = sqlx::query_scalar(
+        "select extract(epoch from d.at - o.ended_at)::float8
+         from (select * from dagapp.callback_outbox order by end_pos desc limit $1) o
+         join dagapp.callback_deliveries d using (callback_id) where d.attempt = 1 order by 1",
+    )
+    .bind(i64::from(latest))
+    .fetch_all(pool)
+    .await?;
+    Ok(durations(&seconds))
+}
+
 /// Where everything stands, for a person who wonders why it does not go on.
 pub(super) async fn state(pool: &PgPool) -> anyhow::Result<String> {
     let text = sqlx::query_scalar(

@@ -7,6 +7,7 @@
 
 mod append;
 pub(crate) mod args;
+mod callbacks;
 mod core;
 mod fanout;
 mod fixture;
@@ -89,6 +90,7 @@ async fn on_a_stack(
         BenchCommand::Fanout { items } => fanout::measure(rig, *items).await,
         BenchCommand::Latency => latency::measure(rig).await,
         BenchCommand::Giant { items } => giant::measure(rig, *items).await,
+        BenchCommand::Callbacks { callbacks } => callbacks::measure(rig, *callbacks).await,
         BenchCommand::Cancel { items } => fanout::cancel(rig, *items).await,
     });
     Box::pin(measured).await

@@ -222,6 +222,8 @@ fn start_role(dir: &Path, role: &str) -> anyhow::Result<Child> {
     for name in OTHER_STACKS {
         command.env_remove(name);
     }
+    // The receiver of the bench is on this machine.
+    command.env("STRATA_CALLBACK_ALLOW", "127.0.0.1");
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -27,6 +27,16 @@ pub(super) fn chain(id: &str, steps: u32) -> Value {
     workflow(id, nodes)
 }
 
+/// No task at all: the job ends with its first append.
+pub(super) fn nothing(id: &str) -> Value {
+    let mut nodes = Map::new();
+    nodes.insert(
+        "START".to_owned(),
+        json!({ "type": "start", "next": "END" }),
+    );
+    workflow(id, nodes)
+}
+
 /// One fan-out of `items` tasks, and the join behind it.
 pub(super) fn fan_out(id: &str, items: u32, task: &Value) -> Value {
     let mut nodes = Map::new();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use workers::Profile;
 
+use super::api::Face;
 use super::callbacks::CallbackArgs;
 use super::ops::OpsArgs;
 use crate::args::DATA_DIR;
@@ -107,9 +108,9 @@ pub(crate) struct ProjectorArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     #[command(flatten)]
-    pub(crate) ops: OpsArgs,
-    #[command(flatten)]
     pub(crate) callbacks: CallbackArgs,
+    #[command(flatten)]
+    pub(crate) ops: OpsArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -175,7 +176,19 @@ pub(crate) struct UpArgs {
     #[command(flatten)]
     pub(crate) work: Work,
     #[command(flatten)]
-    pub(crate) ops: OpsArgs,
+    pub(crate) face: Face,
+    #[command(flatten)]
+    pub(crate) callbacks: CallbackArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ApiArgs {
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) face: Face,
     #[command(flatten)]
     pub(crate) callbacks: CallbackArgs,
 }

@@ -24,9 +24,14 @@ impl Budget {
         readers: 4,
         projector: PROJECTORS,
     };
+    pub(crate) const API: Self = Self {
+        appender: 1,
+        readers: 10,
+        projector: 0,
+    };
     pub(crate) const UP: Self = Self {
         appender: 1,
-        readers: 8,
+        readers: 12,
         projector: PROJECTORS,
     };
     /// One command of a person.

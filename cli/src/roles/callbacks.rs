@@ -17,15 +17,9 @@ use super::stack::fresh_owner;
 /// How callbacks are sent.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CallbackArgs {
-    /// Where the API is reached from outside; callbacks name results below it
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "STRATA_PUBLIC_URL",
-        default_value = "http://127.0.0.1:8080",
-        value_parser = public_url
-    )]
-    pub(crate) public_url: String,
+    /// Where the API is reached from outside; callbacks name results below it [default: where it listens]
+    #[arg(long, value_name = "URL", env = "STRATA_PUBLIC_URL", value_parser = public_url)]
+    pub(crate) public_url: Option<String>,
     /// Addresses that callbacks may call though they are not public, as CIDR,CIDR,...
     #[arg(
         long,
@@ -41,7 +35,18 @@ pub(crate) struct CallbackArgs {
     dangerous_callback_http: bool,
 }
 
+/// Where the API listens unless it is told otherwise.
+const USUAL_URL: &str = "http://127.0.0.1:8080";
+
 impl CallbackArgs {
+    /// What results are named below, in a process that does not serve the API itself.
+    pub(crate) fn base_url(&self) -> String {
+        self.public_url.clone().unwrap_or_else(|| {
+            tracing::warn!("no --public-url: callbacks name results below {USUAL_URL}");
+            USUAL_URL.to_owned()
+        })
+    }
+
     /// Which addresses may be called.
     pub(crate) fn rules(&self) -> Rules {
         Rules {
@@ -54,13 +59,13 @@ impl CallbackArgs {
 /// Follows the log and sends until it is told to stop.
 pub(super) async fn work(
     args: CallbackArgs,
+    base_url: String,
     pool: PgPool,
     writer: Writer,
     bus: Bus,
     stop: CancellationToken,
 ) {
     let ledger = Arc::new(ToLog(writer));
-    let base_url = args.public_url.clone();
     let options = Options {
         rules: args.rules(),
         ..Options::new(pool, bus, fresh_owner().0, ledger, base_url)

@@ -3,8 +3,10 @@
 //! This is where the packages are wired: `commands` and `projections` never see each other, and a
 //! worker has no way to the database.
 
+pub(crate) mod api;
 pub(crate) mod args;
 pub(crate) mod budget;
+pub(crate) mod local_key;
 pub(crate) mod callbacks;
 pub(crate) mod migrate;
 pub(crate) mod ops;
@@ -15,6 +17,7 @@ pub(crate) mod stack;
 mod up;
 mod worker;
 
+pub(crate) use api::run as api;
 pub(crate) use migrate::run as migrate;
 pub(crate) use orchestrator::run as orchestrator;
 pub(crate) use projector::run as projector;

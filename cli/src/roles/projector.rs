@@ -30,10 +30,11 @@ pub(crate) fn run(args: &ProjectorArgs, _console: &mut Console<'_>) -> anyhow::R
             ..Subject::default()
         };
         let served = ops::serve(&args.ops, subject, &stop).await?;
+        let base_url = args.callbacks.base_url();
         tracing::info!("the projector is ready");
-        Box::pin(work(&write, bus, args.callbacks.clone(), stop)).await;
-        write.stop().await;
+        Box::pin(work(&write, bus, args.callbacks.clone(), base_url, stop)).await;
         ops::stop(served).await;
+        write.stop().await;
         Ok(Exit::Ok)
     })
 }
@@ -43,12 +44,13 @@ pub(super) fn work(
     write: &Write,
     bus: Bus,
     args: CallbackArgs,
+    base_url: String,
     stop: CancellationToken,
 ) -> impl Future<Output = ()> + Send + 'static {
     let (pool, writer) = (write.pool.clone(), write.writer.clone());
     let options = projections::Options::new(pool.clone(), bus.clone(), fresh_owner().0);
     let projecting = projections::run(options, stop.clone());
-    let calling_back = callbacks::work(args, pool, writer, bus, stop);
+    let calling_back = callbacks::work(args, base_url, pool, writer, bus, stop);
     async move {
         tokio::join!(projecting, calling_back);
     }

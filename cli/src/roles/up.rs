@@ -9,13 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::UpArgs;
 use super::budget::Budget;
-use super::ops::{self, Served, Subject};
 use super::orchestrator::{self, Orchestrating, ended};
 use super::stack::{Stack, Write};
-use super::{migrate, projector, worker};
+use super::{api, local_key, migrate, projector, worker};
 use crate::exit::{Exit, Stop};
 use crate::output::Console;
-use crate::services::{Options, Services, files};
+use crate::services::{Context, Options, Services, files};
 use crate::{logging, runtime};
 
 /// How long the projector may take to end its transaction.
@@ -25,11 +24,14 @@ pub(crate) fn run(args: &UpArgs, console: &mut Console<'_>) -> anyhow::Result<Ex
     logging::init(&args.stack.log);
     runtime::block_on(|stop| async move {
         let running = Box::pin(start(args, &stop)).await?;
-        let dir = args.stack.data_dir.display();
+        let (dir, flag) = (args.stack.data_dir.display(), args.stack.flag());
         console.talk(&format!(
-            "Strata runs on {dir}. In another terminal:\n  \
-             strata job submit hello_world --input name=Ada --watch\n  \
-             strata job list\nCtrl-C stops it."
+            "Strata runs on {dir} and answers on {url}. In a browser, once within 15 minutes:\n  \
+             {url}/sign-in#{sign_in}\nIn another terminal:\n  \
+             strata job submit hello_world --input name=Ada --watch{flag}\n  \
+             strata job list{flag}\nCtrl-C stops it.",
+            url = running.serving.url,
+            sign_in = running.sign_in,
         ))?;
         let ended = tokio::select! {
             () = stop.cancelled() => Ok(Exit::Ok),
@@ -50,7 +52,8 @@ pub(crate) struct Running {
     working: JoinHandle<anyhow::Result<()>>,
     stop_worker: CancellationToken,
     owner_file: PathBuf,
-    served: Option<Served>,
+    pub(crate) serving: api::Serving,
+    sign_in: String,
 }
 
 /// Starts it all; after an error nothing runs.
@@ -69,7 +72,8 @@ pub(crate) async fn start(args: &UpArgs, stop: &CancellationToken) -> anyhow::Re
                 working: roles.working,
                 stop_worker,
                 owner_file: owner_file(args),
-                served: roles.served,
+                serving: roles.serving,
+                sign_in: roles.sign_in,
             })
         }
         Err(error) => {
@@ -101,7 +105,8 @@ struct Roles {
     working: JoinHandle<anyhow::Result<()>>,
     /// Of the projector and of the worker.
     stops: [CancellationToken; 2],
-    served: Option<Served>,
+    serving: api::Serving,
+    sign_in: String,
 }
 
 async fn start_roles(
@@ -116,13 +121,6 @@ async fn start_roles(
     let budget = Budget::UP;
     let write = stack.write(&budget, Some(bus.clone())).await?;
     budget.announce(&write.pool).await;
-    let subject = Subject {
-        pool: Some(write.pool.clone()),
-        bus: Some(bus.clone()),
-        read_models: true,
-        samples: true,
-    };
-    let served = ops::serve(&args.ops, subject, stop).await?;
     bury_last(&owner_file(args), &write).await;
     let orchestrating = orchestrator::start(&args.own, &write, bus.clone()).await?;
     let owner = orchestrating.owner.to_string();
@@ -130,8 +128,18 @@ async fn start_roles(
     let stops = [CancellationToken::new(), CancellationToken::new()];
     let [stop_projector, stop_worker] = stops.clone();
     let callbacks = args.callbacks.clone();
-    let projecting = projector::work(&write, bus.clone(), callbacks, stop_projector);
+    let its_bus = bus.clone();
+    let serving = api::start(&args.face, &callbacks, &write, its_bus, store.clone(), stop).await?;
+    let base_url = serving.public_url.clone();
+    let projecting = projector::work(&write, bus.clone(), callbacks, base_url, stop_projector);
     let projecting = tokio::spawn(projecting);
+    let key = local_key::ensure(&write.pool, &args.stack.data_dir).await?;
+    let context = Context {
+        url: Some(serving.url.clone()),
+        key: Some(key.token),
+        ..services.context()
+    };
+    context.write(&args.stack.data_dir)?;
     let (work, its_stack) = (args.work.clone(), stack);
     let working =
         tokio::spawn(async move { worker::work(&its_stack, bus, store, &work, stop_worker).await });
@@ -139,7 +147,8 @@ async fn start_roles(
         projecting,
         working,
         stops,
-        served,
+        serving,
+        sign_in: key.sign_in,
     };
     Ok((write, orchestrating, roles))
 }
@@ -157,6 +166,7 @@ impl Running {
             () = self.orchestrating.ended() => fault("orchestrator"),
             () = ended(&self.projecting) => fault("projector"),
             () = ended(&self.working) => fault("worker"),
+            () = ended(&self.serving.task) => fault("API"),
         }
     }
 
@@ -173,7 +183,7 @@ impl Running {
         files::remove(&self.owner_file);
         self.stop_projector.cancel();
         let _ = tokio::time::timeout(PROJECTOR_END, self.projecting).await;
-        ops::stop(self.served).await;
+        self.serving.stop().await;
         self.write.stop().await;
         self.services.stop().await;
     }

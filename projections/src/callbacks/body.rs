@@ -116,3 +116,64 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     }
     mac.finalize().into_bytes().to_vec()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due() -> Due {
+        Due {
+            callback_id: "msg_1".to_owned(),
+            job_id: "job_1".to_owned(),
+            job_status: Some("COMPLETED".to_owned()),
+            ..Due::default()
+        }
+    }
+
+    fn results(stages: usize, last: usize) -> Results {
+        let text = |size: usize| Some(format!("\"{}\"", "x".repeat(size)));
+        Results {
+            stage_results: text(stages),
+            final_results: text(last),
+            ..Results::default()
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_left_out_and_named() {
+        let half = BODY_BYTES_MAX / 2;
+        for (stages, last, left_out) in [
+            (10, 10, json!(null)),
+            (half, half, json!(["stage_results"])),
+            (
+                10,
+                BODY_BYTES_MAX - 20,
+                json!(["stage_results", "final_results"]),
+            ),
+        ] {
+            let body = body(&due(), &results(stages, last), "https://s", b"key");
+            assert!(body.len() <= BODY_BYTES_MAX);
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["truncated"], left_out);
+            assert_eq!(body["stage_results"].is_null(), !left_out.is_null());
+            assert_eq!(body["result_url"], "https://s/api/jobs/job_1/result");
+        }
+        let too_large = Results {
+            final_too_large: true,
+            ..results(10, 10)
+        };
+        let body = body(&due(), &too_large, "https://s", b"key");
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["truncated"], json!(["final_results"]));
+    }
+
+    #[test]
+    fn the_signature_of_the_specification_is_ours() {
+        // The example of the specification.
+        let key = key_of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        let body = br#"{"test": 2432232314}"#;
+        let signed = signatures(&[key], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
+        assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        assert_eq!(key_of("any other text"), b"any other text");
+    }
+}

@@ -40,6 +40,14 @@ pub struct Callback {
     pub last_error: Option<String>,
 }
 
+impl Callback {
+    /// Where the list goes on after this row.
+    #[must_use]
+    pub fn cursor(&self) -> String {
+        time_cursor(self.created_at, &self.callback_id)
+    }
+}
+
 /// A row of `callback_deliveries`: one try.
 #[derive(Debug, Clone, PartialEq, Eq, FromRow, Serialize)]
 pub struct Delivery {
@@ -103,9 +111,7 @@ pub async fn callbacks(
     .bind(limit + 1)
     .fetch_all(pool)
     .await?;
-    Ok(Page::cut(rows, limit, |row: &Callback| {
-        time_cursor(row.created_at, &row.callback_id)
-    }))
+    Ok(Page::cut(rows, limit, Callback::cursor))
 }
 
 /// One callback of an organisation.

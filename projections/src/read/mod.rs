@@ -38,10 +38,7 @@ pub use position::{
     Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,
 };
 pub use requests::{Request, RequestFilter, requests, requests_by_id};
-pub use vitals::{
-    Backlog, Progress, ProjectorVitals, Vitals, callback_backlog as callback_vitals, progress,
-    vitals,
-};
+pub use vitals::{Progress, ProjectorVitals, Vitals, progress, vitals};
 pub use workflows::{Workflow, workflow, workflows};
 
 use chrono::{DateTime, Utc};

@@ -50,8 +50,6 @@ pub struct Vitals {
     pub events: Json<BTreeMap<String, u64>>,
     /// The failed attempts among them, by class.
     pub failures: Json<BTreeMap<String, u64>>,
-    /// Whether there are callbacks at all.
-    pub has_callbacks: bool,
 }
 
 /// How far one projector is.
@@ -61,13 +59,6 @@ pub struct ProjectorVitals {
     pub lag_events: i64,
     pub lag_seconds: f64,
     pub silence_seconds: f64,
-}
-
-/// Callbacks that are due.
-#[derive(Debug, Clone, Copy, Default, FromRow)]
-pub struct Backlog {
-    pub due: i64,
-    pub age_seconds: f64,
 }
 
 /// What readiness depends on.
@@ -107,8 +98,7 @@ pub async fn vitals(pool: &PgPool, after: Option<i64>, claims_max: u32) -> Resul
                     (select substring(convert_from(payload, 'UTF8') from '"class":"([a-z]+)"') as class, count(*) as n
                      from dagapp.events
                      where pos > $1 and pos <= $1 + $4 and type = 'node_failed' group by 1) q
-                 where class is not null) as failures,
-                to_regclass('dagapp.callback_outbox') is not null as has_callbacks
+                 where class is not null) as failures
          from dagapp.log_head h,
               (select count(*) as jobs_open,
                       count(*) filter (where claims >= $3) as jobs_quarantined,
@@ -129,19 +119,6 @@ pub async fn vitals(pool: &PgPool, after: Option<i64>, claims_max: u32) -> Resul
     .bind(i32::try_from(claims_max).unwrap_or(i32::MAX))
     .bind(COUNTED_MAX)
     .bind(ADDED_MAX)
-    .fetch_one(pool)
-    .await?;
-    Ok(row)
-}
-
-/// Callbacks that are due; only to be asked when [`Vitals::has_callbacks`] says that there are any.
-pub async fn callback_backlog(pool: &PgPool) -> Result<Backlog, Error> {
-    let row = sqlx::query_as(
-        "select count(*) as due,
-                greatest(coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0), 0)::float8
-                    as age_seconds
-         from dagapp.callback_outbox where status = 'due'",
-    )
     .fetch_one(pool)
     .await?;
     Ok(row)

@@ -55,7 +55,7 @@ async fn each_end_of_a_job_is_called_back_by_the_roles_as_they_run() {
     let expected = json!({
         "request_id": done.request_id, "job_id": done.job_id, "job_type": "one", "status": "COMPLETED",
         "result_url": format!("https://strata.example/api/jobs/{}/result", done.job_id),
-        "final_results": { "said": "hello" }, "error": null,
+        "error": null,
     });
     for (key, value) in expected.as_object().unwrap() {
         assert_eq!(&first[key], value, "{key}");
@@ -64,9 +64,10 @@ async fn each_end_of_a_job_is_called_back_by_the_roles_as_they_run() {
         first["stage_results"]["only"]["echoed_params"]["message"],
         "hello"
     );
+    assert_eq!(first["final_results"]["said"], "hello");
     assert_eq!(first["signature"].as_str().map(str::len), Some(64));
     let at = first["timestamp"].as_str().unwrap();
-    assert!(chrono::DateTime::parse_from_rfc3339(at).is_ok(), "{at}");
+    assert!(at.ends_with('Z'), "{at}");
     assert_eq!(
         body(&two, CallbackId::of_job(done.job_id, 1))["job_id"],
         first["job_id"]
@@ -81,14 +82,12 @@ async fn each_end_of_a_job_is_called_back_by_the_roles_as_they_run() {
     assert_eq!(cancelled["status"], "CANCELLED");
     assert_eq!(cancelled["error"]["message"], "no longer needed");
     assert_eq!((one.count(), two.count()), (3, 1));
-    let agent = one.received()[0].agent.clone();
-    assert!(agent.starts_with("strata/"), "{agent}");
+    assert!(one.received()[0].agent.starts_with("strata/"));
 }
 
 #[tokio::test]
 async fn a_request_that_is_taken_back_is_called_back_as_cancelled() {
-    let rig_only = Stage::new("callback_withdrawn").await;
-    let mut stage = rig_only;
+    let mut stage = Stage::new("callback_withdrawn").await;
     let options = stage.options();
     stage.send(options);
     let receiver = Receiver::start(Mood::Always(200)).await;

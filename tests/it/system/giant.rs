@@ -30,8 +30,8 @@ async fn a_thousand_tasks_at_once_stay_within_the_budget_of_connections() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(orchestrator.says("database connections: at most 5"));
-    // 5 of the orchestrator, 4 of the projector, and at most 5 of this test.
-    assert!(most <= 14, "{most} connections");
+    // 5 of the orchestrator, 8 of the projector, and at most 5 of this test.
+    assert!(most <= 18, "{most} connections");
     invariants::check(&rig).await;
 }
 

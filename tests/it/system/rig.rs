@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::workflows;
 
 /// What tests use for times that are minutes in production.
-const ORCHESTRATOR: &[&str] = &[
+pub(crate) const ORCHESTRATOR: &[&str] = &[
     "--beat",
     "300ms",
     "--stale",
@@ -37,7 +37,7 @@ const ORCHESTRATOR: &[&str] = &[
     "--ack-wait",
     "3s",
 ];
-const WORKER: &[&str] = &["--heartbeat", "300ms", "--ack-wait", "3s"];
+pub(crate) const WORKER: &[&str] = &["--heartbeat", "300ms", "--ack-wait", "3s"];
 
 /// A database, a prefix, and a folder.
 pub(crate) struct Rig {
@@ -198,6 +198,15 @@ impl Rig {
         self.writer.submit(order).await.unwrap()
     }
 
+    /// Work that belongs to a trace.
+    pub(crate) async fn submit_traced(&self, workflow: &str, trace: &str) -> Submitted {
+        let order = Order {
+            trace: Some(trace.to_owned()),
+            ..order(workflow, Map::new())
+        };
+        self.writer.submit(order).await.unwrap()
+    }
+
     pub(crate) async fn try_submit(
         &self,
         workflow: &str,
@@ -300,6 +309,14 @@ impl Process {
 
     pub(crate) fn says(&self, text: &str) -> bool {
         std::fs::read_to_string(&self.log).is_ok_and(|log| log.contains(text))
+    }
+
+    /// The word that comes after a text in what it says.
+    pub(crate) fn after(&self, text: &str) -> Option<String> {
+        let log = std::fs::read_to_string(&self.log).ok()?;
+        let (_, rest) = log.split_once(text)?;
+        let (word, _) = rest.split_once(char::is_whitespace)?;
+        Some(word.to_owned())
     }
 
     /// Ends it in order and gives the exit code.

@@ -1,11 +1,10 @@
 //! What a worker shows of its runs: a span for each, and counts by queue.
 
-use std::time::Duration;
-
 use bus::metric;
 use domain::id::RunId;
 use domain::message::{ReportOutcome, TaskMessage};
 use domain::trace::TraceParent;
+use tokio::time::Instant;
 
 /// The span of a run, in the trace of whoever asked for the job. Its fields are on every line that is
 /// logged in it.
@@ -29,14 +28,27 @@ pub(super) fn span_of(task: &TaskMessage, run_id: RunId) -> tracing::Span {
     span
 }
 
-/// A handler has begun.
-pub(super) fn begun(queue: &str) {
-    metrics::counter!(metric::TASKS_STARTED, "queue" => queue.to_owned()).increment(1);
+/// Since when a handler runs.
+pub(super) struct Clock {
+    queue: String,
+    begun: Instant,
 }
 
-/// A handler has ended, however that was.
-pub(super) fn took(queue: &str, time: Duration) {
-    metrics::histogram!(metric::TASK_DURATION, "queue" => queue.to_owned()).record(time);
+/// A handler begins.
+pub(super) fn begun(queue: &str) -> Clock {
+    metrics::counter!(metric::TASKS_STARTED, "queue" => queue.to_owned()).increment(1);
+    Clock {
+        queue: queue.to_owned(),
+        begun: Instant::now(),
+    }
+}
+
+impl Clock {
+    /// It has ended, however that was.
+    pub(super) fn stop(self) {
+        let took = self.begun.elapsed();
+        metrics::histogram!(metric::TASK_DURATION, "queue" => self.queue).record(took);
+    }
 }
 
 /// Counts how a run ended, and notes it in its span.

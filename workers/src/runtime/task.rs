@@ -144,11 +144,10 @@ impl Run {
         };
         bus::fault::point("started-handler");
         let slot = Arc::new(slot);
-        let began = Instant::now();
-        measure::begun(&queue.name);
+        let clock = measure::begun(&queue.name);
         let mut execution = execute::start(&entry, self.context(), params, Arc::clone(&slot));
         let end = self.watch(&mut execution, folds).await;
-        measure::took(&queue.name, began.elapsed());
+        clock.stop();
         let outcome = match end {
             End::Returned(Ok(finished)) => self.completed(&entry, finished).await,
             End::Returned(Err(failure)) if self.hands_back(&failure) => {

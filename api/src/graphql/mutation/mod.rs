@@ -2,8 +2,9 @@
 
 mod assets;
 mod bulk;
-mod installation;
+mod callbacks;
 mod jobs;
+mod operation;
 mod submit;
 
 use async_graphql::MergedObject;
@@ -15,5 +16,6 @@ pub(crate) struct Mutation(
     jobs::Jobs,
     bulk::Bulk,
     assets::Assets,
-    installation::Installation,
+    callbacks::CallbackWishes,
+    operation::Operation,
 );

@@ -9,7 +9,7 @@ use sqlx::{Connection, FromRow, PgConnection, PgPool};
 use uuid::Uuid;
 
 /// A callback that is ours to send.
-#[derive(Debug, Clone, FromRow)]
+#[derive(Debug, Clone, Default, FromRow)]
 pub(crate) struct Due {
     pub(crate) callback_id: String,
     pub(crate) job_id: String,
@@ -27,10 +27,10 @@ pub(crate) struct Due {
     pub(crate) round: i32,
     pub(crate) attempts: i32,
     pub(crate) deliveries: i32,
-    failures: Option<i32>,
-    openings: Option<i32>,
-    open_until: Option<DateTime<Utc>>,
-    probe_until: Option<DateTime<Utc>>,
+    pub(crate) failures: Option<i32>,
+    pub(crate) openings: Option<i32>,
+    pub(crate) open_until: Option<DateTime<Utc>>,
+    pub(crate) probe_until: Option<DateTime<Utc>>,
     /// When it was claimed.
     pub(crate) now: DateTime<Utc>,
 }

@@ -10,7 +10,7 @@ const DEFAULT: &str = "default";
 /// Results of a job, as JSON text; nothing where they are too large to send.
 #[derive(Debug, Clone, Default, FromRow)]
 pub(crate) struct Results {
-    job_id: String,
+    pub(crate) job_id: String,
     pub(crate) stage_results: Option<String>,
     pub(crate) final_results: Option<String>,
     pub(crate) stages_too_large: bool,
