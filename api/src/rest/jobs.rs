@@ -78,7 +78,7 @@ pub(crate) struct JobResult {
 /// The body is the parameters. The same type with the same parameters is the same job, and answers 200.
 #[utoipa::path(
     post, path = "/api/jobs/submit/{job_type}", operation_id = "submit_job", tag = "jobs",
-    params(("job_type" = String, Path, description = "The id of a workflow.", min_length = 1, max_length = 64)),
+    params(("job_type" = String, Path, description = "The id of a workflow.", pattern = "^[a-z][a-z0-9_-]{0,63}$")),
     responses(
         (status = 202, description = "Accepted.", body = JobAccepted),
         (status = 200, description = "Submitted before.", body = JobAccepted),
