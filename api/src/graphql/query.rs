@@ -11,10 +11,11 @@ use super::fleet::{DeadLetter, Health, Key, Me, Orchestrator, Platform, Projecti
 use super::job::{Job, JobFilter, JobsInfo};
 use super::loaders::{AssetKey, JobKey, Loaders, RequestKey};
 use super::page;
-use super::request::Request;
+use super::request::{OpenJob, Request};
 use super::words::Role as RoleWord;
 use super::workflow::{Handler, Workflow, WorkflowVersion, group};
 use crate::error::Fault;
+use crate::live::Cursor;
 use crate::ops::fleet::queues;
 
 #[derive(Default, MergedObject)]
@@ -55,6 +56,19 @@ impl Work {
         ready(ctx, wait_for).await?;
         let loaded = ctx.data::<Loaders>()?.load_one(JobKey(clean(id))).await?;
         Ok(loaded.map(Job))
+    }
+
+    /// A job that has not ended, as the orchestrators see it; also when only its request exists. It is read
+    /// from where they look, and never behind.
+    async fn open_job(&self, ctx: &Context<'_>, id: String) -> async_graphql::Result<Option<OpenJob>> {
+        let (core, viewer) = (core(ctx)?, viewer(ctx)?);
+        let Ok(job) = id.parse() else { return Ok(None) };
+        let owner = core.writer.org_of_job(job).await.map_err(Fault::from)?;
+        if owner.as_deref() != Some(viewer.org()) {
+            return Ok(None);
+        }
+        let row = core.writer.log.open_job(job).await.map_err(Fault::from)?;
+        Ok(row.map(OpenJob::from))
     }
 
     /// Requests, the newest first.
@@ -308,7 +322,14 @@ impl Installation {
         Ok(row.map_err(Fault::from)?.map(DeadLetter))
     }
 
-    /// The end of the log, now. A cursor made of it is where a subscription may begin.
+    /// A cursor of the end of the log, now: subscribe `after` it, and nothing that happens from now on is missed.
+    async fn cursor(&self, ctx: &Context<'_>) -> async_graphql::Result<String> {
+        viewer(ctx)?;
+        let head = read::log_head(&core(ctx)?.pool).await.map_err(Fault::from)?;
+        Ok(Cursor::text(&head.incarnation.simple().to_string(), head.pos))
+    }
+
+    /// The end of the log, now. Queries may wait for it.
     async fn head(&self, ctx: &Context<'_>) -> async_graphql::Result<Position> {
         viewer(ctx)?;
         let head = read::head(&core(ctx)?.pool).await;
