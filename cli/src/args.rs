@@ -7,11 +7,13 @@ use clap_complete::Shell;
 use domain::failure::FailureClass;
 
 use crate::bench::args::BenchCommand;
+use crate::client::args::ClientArgs;
 use crate::dead_letters::args::DeadLetterCommand;
 use crate::job::args::JobCommand;
+use crate::key::args::KeyCommand;
 use crate::logging::LogArgs;
 use crate::roles::args::{
-    ApiArgs, MigrateArgs, OrchestratorArgs, ProjectorArgs, StackArgs, UpArgs, WorkerArgs,
+    ApiArgs, MigrateArgs, OrchestratorArgs, ProjectorArgs, UpArgs, WorkerArgs,
 };
 
 /// Where a stack keeps its data, unless `--data-dir` says otherwise.
@@ -25,6 +27,9 @@ Examples:
   strata workflow list
   strata workflow validate my_workflow.yaml
   strata workflow simulate my_workflow.yaml --input name=Ada
+
+Commands of a person talk to the API: that of STRATA_URL with the key STRATA_KEY, else that of the
+stack of the data directory.
 
 Exit codes: 0 ok, 1 job failed or output not written, 2 usage or invalid file, 4 not found,
 5 conflict, 6 unreachable, 130 interrupted.
@@ -71,6 +76,9 @@ Examples:
     /// Submit work, look at it, and steer it
     #[command(subcommand)]
     Job(JobCommand),
+    /// Make, list and end the keys of the API
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Look at messages that nobody could make sense of
     #[command(subcommand, name = "dead-letters")]
     DeadLetters(DeadLetterCommand),
@@ -87,7 +95,7 @@ Examples:
     /// Check this machine, and the stack that runs on it
     ///
     /// Looks for PostgreSQL, nats-server, a place for data and space; and if a stack runs, whether its
-    /// database and NATS answer. Changes nothing. `--output json` prints the addresses with their
+    /// database, NATS and API answer. Changes nothing. `--output json` prints the addresses with their
     /// passwords.
     #[command(after_help = "\
 Examples:
@@ -202,7 +210,7 @@ pub(crate) struct ListArgs {
     #[arg(long, conflicts_with = "dir")]
     pub(crate) registered: bool,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) stack: ClientArgs,
     /// How to print the list
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,

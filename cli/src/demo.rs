@@ -4,18 +4,18 @@
 //! running that was not running before.
 
 use clap::Parser;
-use commands::register::Registered;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Cli, Command, DemoArgs};
+use crate::client::{Client, is_code};
 use crate::exit::{Exit, Stop};
-use crate::job::{client, submit, watch};
+use crate::job::{submit, watch};
 use crate::logging::{self, LogLevel};
 use crate::output::Console;
 use crate::roles::args::{UpArgs, data_dir_flag};
-use crate::roles::stack::Write;
 use crate::roles::{Running, start};
-use crate::{runtime, shipped};
+use crate::runtime;
 
 /// The workflow that is shown.
 const WORKFLOW: &str = "tour";
@@ -31,10 +31,7 @@ pub(crate) fn run(args: &DemoArgs, console: &mut Console<'_>) -> anyhow::Result<
             Err(_) if stop.is_cancelled() => Ok(Exit::Interrupted),
             Err(error) if is_taken(&error) => {
                 console.talk("It runs there already; that one is used.")?;
-                let write = client::write(&up.stack).await?;
-                let ended = tour(&write, args, true, console, &stop).await;
-                write.stop().await;
-                ended
+                tour(args, true, console, &stop).await
             }
             Err(error) => Err(error),
         }
@@ -48,7 +45,7 @@ async fn with(
     stop: &CancellationToken,
 ) -> anyhow::Result<Exit> {
     let ended = tokio::select! {
-        ended = tour(&running.write, args, false, console, stop) => ended,
+        ended = tour(args, false, console, stop) => ended,
         error = running.failure() => Err(error),
     };
     running.stop().await;
@@ -56,20 +53,18 @@ async fn with(
 }
 
 async fn tour(
-    write: &Write,
     args: &DemoArgs,
     // Whether the stack goes on after it.
     goes_on: bool,
     console: &mut Console<'_>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Exit> {
-    register(write).await?;
-    let order = submit::plain_order(WORKFLOW);
-    let submitted = write.writer.submit(order).await.map_err(submit::refused)?;
-    let job = submitted.job_id;
+    let client = Client::of_dir(&args.data_dir, None)?;
+    let submitted = submit::submit(&client, json!({"workflow": WORKFLOW})).await;
+    let job = submitted.map_err(not_shipped)?.job_id;
     let dir = data_dir_flag(&args.data_dir);
     let flag = goes_on.then_some(dir.as_str());
-    let Some(ended) = watch::follow(write, job, flag, console, stop).await? else {
+    let Some(ended) = watch::follow(&client, job, flag, console, stop).await? else {
         return Ok(Exit::Interrupted);
     };
     watch::say_how(&ended, console)?;
@@ -89,23 +84,15 @@ async fn tour(
     Ok(watch::exit_of(&ended))
 }
 
-/// The stack that runs may be of a build that did not ship it.
-async fn register(write: &Write) -> anyhow::Result<()> {
-    let file = format!("{WORKFLOW}.yaml");
-    let found = shipped::WORKFLOWS.iter().find(|(name, _)| *name == file);
-    let text = found.map_or("", |(_, text)| text);
-    match write.writer.register_workflow(text.as_bytes()).await? {
-        Registered::New { .. } | Registered::Known { .. } => Ok(()),
-        Registered::Invalid { problems } => {
-            let first = problems.first().map(|p| p.message.clone());
-            let message = format!("{file} is not valid: {}", first.unwrap_or_default());
-            Err(Stop::failed(message, ""))
-        }
-        Registered::Refused { id, reason } => {
-            let message = format!("workflow {id} is not registered: {reason}");
-            Err(Stop::conflict(message, ""))
-        }
+/// The stack that runs may be of a build that did not ship the workflow.
+fn not_shipped(error: anyhow::Error) -> anyhow::Error {
+    if !is_code(&error, "UNKNOWN_WORKFLOW") {
+        return error;
     }
+    let message = format!(
+        "the stack that runs is of another build, or of other workflows: it has no `{WORKFLOW}`"
+    );
+    Stop::not_found(message, "stop it and try again, or give another --data-dir")
 }
 
 /// What `strata up` would do with no more than the data directory.

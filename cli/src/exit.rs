@@ -39,6 +39,8 @@ pub struct Stop {
     pub exit: Exit,
     pub message: String,
     pub next: String,
+    /// The code that the API refused with, if it did.
+    pub code: String,
 }
 
 impl Stop {
@@ -51,6 +53,7 @@ impl Stop {
             exit,
             message: message.into(),
             next: next.into(),
+            code: String::new(),
         };
         stop.into()
     }

@@ -5,6 +5,7 @@
 
 mod args;
 mod bench;
+mod client;
 mod dead_letters;
 mod demo;
 mod doctor;
@@ -13,6 +14,7 @@ mod explain;
 mod graph;
 mod handlers;
 mod job;
+mod key;
 mod list;
 mod logging;
 pub mod output;
@@ -72,6 +74,7 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
         Command::Worker(args) => roles::worker(&args, console),
         Command::Migrate(args) => roles::migrate(&args, console),
         Command::Job(command) => job::run(&command, console),
+        Command::Key(command) => key::run(&command, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -1,10 +1,11 @@
 //! `strata workflow list`: what can be submitted, and what cannot and why.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::args::{Format, ListArgs};
+use crate::client::Client;
 use crate::exit::{Exit, Stop};
-use crate::job::client;
 use crate::output::{Console, Paint, lines_of};
 use crate::runtime;
 use crate::shipped;
@@ -39,19 +40,33 @@ type Listed = Result<Source, (String, String)>;
 
 /// What a stack has registered: the texts as they were then.
 fn registered(args: &ListArgs) -> anyhow::Result<Vec<Listed>> {
-    let found = runtime::block_on(|_| async {
-        let pool = client::read(&args.stack).await?;
-        let found = projections::read::workflows(&pool, None).await;
-        pool.close().await;
-        found.map_err(client::unreadable)
-    })?;
-    let source = |workflow: projections::read::Workflow| {
-        Ok(Source {
-            name: format!("{} v{}", workflow.workflow_id, workflow.version),
-            text: workflow.source.into_bytes(),
-        })
-    };
-    Ok(found.into_iter().map(source).collect())
+    #[derive(Deserialize)]
+    struct Answer {
+        workflows: Vec<Workflow>,
+    }
+    #[derive(Deserialize)]
+    struct Workflow {
+        id: String,
+        versions: Vec<Version>,
+    }
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+        source: String,
+    }
+    let client = Client::find(&args.stack)?;
+    let document = "{ workflows { id versions { version source } } }";
+    let found: Answer = runtime::block_on(|_| async { client.ask(document, Value::Null).await })?;
+    let mut listed = Vec::new();
+    for Workflow { id, versions } in found.workflows {
+        listed.extend(versions.into_iter().map(|version| {
+            Ok(Source {
+                name: format!("{id} v{}", version.version),
+                text: version.source.into_bytes(),
+            })
+        }));
+    }
+    Ok(listed)
 }
 
 fn sources(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<Vec<Listed>> {

@@ -3,7 +3,7 @@
 use async_graphql::connection::Connection;
 use async_graphql::{Context, InputObject, Json, Object, SimpleObject};
 use chrono::{DateTime, Utc};
-use projections::read::{self, JobFilter as Filter, StreamFilter};
+use projections::read::{self, AttemptFilter, JobFilter as Filter, StreamFilter};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use super::callback::Callback;
 use super::context::{Position, core};
 use super::event::Event;
 use super::loaders::{AssetKey, CallbacksOf, Loaders, NodesOf, RequestKey};
-use super::node::{Node, NodeCounts};
+use super::node::{Attempt, Node, NodeCounts};
 use super::page;
+use super::query::clean;
 use super::request::Request;
 use super::words::{JobStatus, NodeStatus, Priority};
 use super::workflow::{Edge, WorkflowVersion, edges_of};
@@ -331,6 +332,28 @@ impl Job {
         Ok(page::connection(rows, after.as_deref(), cursor, |row| {
             Event(Arc::new(row))
         }))
+    }
+
+    /// Attempts of all its nodes and children, or of one of them, by name and number.
+    #[graphql(complexity = "100 + first.unwrap_or(50) as usize * child_complexity")]
+    async fn attempts(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Only those of this node or child.")] node: Option<String>,
+        #[graphql(default, desc = "Only those that failed.")] failed: bool,
+        first: Option<i32>,
+        after: Option<String>,
+    ) -> async_graphql::Result<Connection<String, Attempt>> {
+        let filter = AttemptFilter {
+            job_id: self.0.job_id.clone(),
+            node_id: node.map(clean),
+            failed,
+            limit: page::size(first)?,
+            cursor: after.clone(),
+        };
+        let rows = read::attempts(&core(ctx)?.pool, &filter).await;
+        let rows = rows.map_err(Fault::from)?;
+        Ok(page::connection(rows, after.as_deref(), read::TaskResult::cursor, Attempt))
     }
 
     /// When each node was what; for a picture of the time it took.

@@ -250,6 +250,11 @@ impl Attempt {
         &self.0.task_id
     }
 
+    /// The node or child that it is an attempt of.
+    async fn node_id(&self) -> &str {
+        &self.0.node_id
+    }
+
     async fn number(&self) -> i32 {
         self.0.attempt
     }

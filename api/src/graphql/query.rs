@@ -14,7 +14,7 @@ use super::fleet::{
 use super::job::{Job, JobFilter, JobsInfo};
 use super::loaders::{AssetKey, JobKey, Loaders, RequestKey};
 use super::page;
-use super::request::Request;
+use super::request::{OpenJob, Request};
 use super::words::Role as RoleWord;
 use super::workflow::{Handler, Workflow, WorkflowVersion, group};
 use crate::error::Fault;
@@ -65,6 +65,19 @@ impl Work {
         ready(ctx, wait_for).await?;
         let loaded = ctx.data::<Loaders>()?.load_one(JobKey(clean(id))).await?;
         Ok(loaded.map(Job))
+    }
+
+    /// A job that has not ended, as the orchestrators see it; also when only its request exists. It is read
+    /// from where they look, and never behind.
+    async fn open_job(&self, ctx: &Context<'_>, id: String) -> async_graphql::Result<Option<OpenJob>> {
+        let (core, viewer) = (core(ctx)?, viewer(ctx)?);
+        let Ok(job) = id.parse() else { return Ok(None) };
+        let owner = core.writer.org_of_job(job).await.map_err(Fault::from)?;
+        if owner.as_deref() != Some(viewer.org()) {
+            return Ok(None);
+        }
+        let row = core.writer.log.open_job(job).await.map_err(Fault::from)?;
+        Ok(row.map(OpenJob::from))
     }
 
     /// Requests, the newest first.

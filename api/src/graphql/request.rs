@@ -1,7 +1,9 @@
 //! Requests: what somebody asked for.
 
-use async_graphql::{Context, Json, Object};
+use async_graphql::{Context, Json, Object, SimpleObject};
 use chrono::{DateTime, Utc};
+use commands::log::JobRow;
+use commands::orchestrator::CLAIMS_MAX;
 use projections::read;
 use serde_json::Value;
 
@@ -10,6 +12,31 @@ use super::context::Position;
 use super::job::Job;
 use super::loaders::{AssetKey, JobKey, Loaders};
 use super::words::Priority;
+
+/// A job that has not ended, or the request that waits for one.
+#[derive(Debug, SimpleObject)]
+pub(super) struct OpenJob {
+    job_id: String,
+    request_id: String,
+    /// The orchestrator that has it.
+    owner_id: Option<String>,
+    /// How often it was taken without progress.
+    claims: i64,
+    /// Whoever takes it dies, so it is left alone until it is released.
+    quarantined: bool,
+}
+
+impl From<JobRow> for OpenJob {
+    fn from(row: JobRow) -> Self {
+        Self {
+            job_id: row.job_id.to_string(),
+            request_id: row.request_id,
+            owner_id: row.owner.map(|owner| owner.to_string()),
+            claims: row.claims.into(),
+            quarantined: row.claims >= CLAIMS_MAX,
+        }
+    }
+}
 
 /// A work order; its job is made when an orchestrator takes it.
 pub(super) struct Request(pub(super) read::Request);

@@ -16,9 +16,8 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::meter::{now, percentile_ms};
-use super::rig::Rig;
+use super::rig::{Rig, plain_order};
 use super::{Figure, largest, look, shapes};
-use crate::job::submit::plain_order;
 
 const WORKFLOW: &str = "bench_callbacks";
 /// Callers that submit at once.

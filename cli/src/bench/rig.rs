@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use commands::register::Registered;
-use commands::submit::Submitted;
+use commands::submit::{Order, Submitted};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sqlx::PgPool;
@@ -22,10 +22,10 @@ use super::face::Api;
 use super::meter::{megabytes, peak_bytes};
 use super::{look, shapes};
 use crate::exit::{Exit, Stop};
-use crate::job::submit::plain_order;
 use crate::logging::LogArgs;
 use crate::roles::args::StackArgs;
 use crate::roles::budget::Budget;
+use crate::roles::local_key::ORG;
 use crate::roles::stack::{Stack, Write};
 use crate::services::{DATABASE_URL, NATS_URL, Options, Services};
 
@@ -271,4 +271,22 @@ fn start_role(dir: &Path, role: &str, args: &[&str]) -> anyhow::Result<Child> {
 
 fn log_of(dir: &Path, role: &str) -> PathBuf {
     dir.join(format!("{role}.log"))
+}
+
+/// A workflow with its defaults.
+pub(super) fn plain_order(workflow: &str) -> Order {
+    Order {
+        org_id: ORG.to_owned(),
+        actor: "bench".to_owned(),
+        platform_id: "strata".to_owned(),
+        refs: domain::platform::Refs::default(),
+        workflow_id: workflow.to_owned(),
+        workflow_version: None,
+        inputs: serde_json::Map::new(),
+        priority: None,
+        callbacks: Vec::new(),
+        retry_of: None,
+        idempotency_key: None,
+        trace: None,
+    }
 }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use crate::args::Format;
-use crate::roles::args::StackArgs;
+use crate::client::args::ClientArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadLetterCommand {
@@ -29,7 +29,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) stack: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -40,5 +40,5 @@ pub(crate) struct LetterArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) stack: ClientArgs,
 }

@@ -2,6 +2,7 @@
 //!
 //! It changes nothing. Every check says ok, warn or fail as a word, and what to do about it.
 
+mod api;
 mod health;
 mod machine;
 mod stack;
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console<'_>) -> anyhow::Resul
             None
         }
     };
+    let api = api::found(noted.as_ref(), &args.data_dir);
     let is_unknown = checks.iter().any(|check| check.name == "context");
     let noted = noted
         .map(|noted| (noted.database_url, noted.nats_url))
@@ -67,7 +69,9 @@ pub(crate) fn run(args: &DoctorArgs, console: &mut Console<'_>) -> anyhow::Resul
         checks.push(Check::ok("stack", detail));
     }
     checks.extend(runtime::block_on(|_| async {
-        Ok(stack::checks(database.as_deref(), nats.as_deref()).await)
+        let mut checks = stack::checks(database.as_deref(), nats.as_deref()).await;
+        checks.extend(api::checks(api).await);
+        Ok(checks)
     })?);
 
     let well = checks.iter().all(|check| check.result != Verdict::Fail);

@@ -2,11 +2,19 @@
 
 use std::path::PathBuf;
 
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::{Args, Subcommand};
 use domain::id::JobId;
 
 use crate::args::Format;
-use crate::roles::args::{StackArgs, StoreArgs};
+use crate::client::args::ClientArgs;
+
+const STEER_HELP: &str = "\
+Jobs are named one by one, or by a filter:
+  strata job pause job_...
+  strata job cancel --workflow echo --status running
+With a filter you are first told how many jobs it is; --yes goes on without asking.
+Without a terminal to ask and without --yes nothing is done, and the exit code is 2.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobCommand {
@@ -17,6 +25,10 @@ Examples:
   strata job submit echo --inputs-file inputs.json --key order-17")]
     Submit(SubmitArgs),
     /// List jobs, newest first
+    #[command(after_help = "\
+Examples:
+  strata job list --status failed --status cancelled --since 2026-11-01
+  strata job list --text job_018f")]
     List(ListArgs),
     /// Show a job with its nodes
     Show(JobArgs),
@@ -31,13 +43,17 @@ Examples:
     /// Say why a node is not running
     Why(WhyArgs),
     /// End jobs, or take back requests that have none yet
+    #[command(after_help = STEER_HELP)]
     Cancel(CancelArgs),
-    /// Submit a failed or cancelled job again; what it finished is reused
-    Retry(JobArgs),
+    /// Submit failed or cancelled jobs again; what they finished is reused
+    #[command(after_help = STEER_HELP)]
+    Retry(SteerArgs),
     /// Hold back what is not dispatched yet
+    #[command(after_help = STEER_HELP)]
     Pause(PauseArgs),
-    /// Let a paused job go on
-    Resume(JobArgs),
+    /// Let paused jobs go on
+    #[command(after_help = STEER_HELP)]
+    Resume(SteerArgs),
     /// Let a job in quarantine be claimed again
     Release(JobArgs),
 }
@@ -68,7 +84,7 @@ pub(crate) struct SubmitArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) stack: ClientArgs,
 }
 
 /// One job, and how to print.
@@ -80,18 +96,34 @@ pub(crate) struct JobArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) stack: ClientArgs,
+}
+
+/// Which jobs.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub(crate) struct FilterArgs {
+    /// Only jobs with this status; may be given several times
+    #[arg(long, value_name = "STATUS", ignore_case = true,
+          value_parser = ["pending", "running", "completed", "failed", "cancelled"])]
+    pub(crate) status: Vec<String>,
+    /// Only jobs of this workflow
+    #[arg(long, value_name = "ID")]
+    pub(crate) workflow: Option<String>,
+    /// The beginning of the id of a job, its request or its asset, or a part of the workflow's name
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) text: Option<String>,
+    /// Only jobs made at this time or later, such as 2026-11-18 or 2026-11-18T14:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Only jobs made before this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) until: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only jobs with this status
-    #[arg(long, value_name = "STATUS", ignore_case = true,
-          value_parser = ["pending", "running", "completed", "failed", "cancelled"])]
-    pub(crate) status: Option<String>,
-    /// Only jobs of this workflow
-    #[arg(long, value_name = "ID")]
-    pub(crate) workflow: Option<String>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
     /// Jobs of one page
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=1000))]
     pub(crate) limit: i64,
@@ -102,7 +134,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) stack: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -110,7 +142,7 @@ pub(crate) struct ResultArgs {
     /// Id of the job
     pub(crate) job: JobId,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
+    pub(crate) stack: ClientArgs,
 }
 
 #[derive(Debug, Args)]
@@ -134,8 +166,6 @@ pub(crate) struct LogsArgs {
     /// Only attempts that failed
     #[arg(long)]
     pub(crate) failed: bool,
-    #[command(flatten)]
-    pub(crate) store: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -146,11 +176,28 @@ pub(crate) struct WhyArgs {
     pub(crate) node: String,
 }
 
+/// Which jobs to steer.
+#[derive(Debug, Args)]
+pub(crate) struct SteerArgs {
+    /// Ids of the jobs
+    #[arg(value_name = "JOB", conflicts_with_all = ["status", "workflow", "text", "since", "until"])]
+    pub(crate) jobs: Vec<JobId>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Do not ask, however many jobs a filter fits
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// How to print what became of it
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) stack: ClientArgs,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
-    /// Ids of the jobs
-    #[arg(required = true, value_name = "JOB")]
-    pub(crate) jobs: Vec<JobId>,
+    #[command(flatten)]
+    pub(crate) of: SteerArgs,
     /// Why, for the log
     #[arg(
         long,
@@ -158,17 +205,12 @@ pub(crate) struct CancelArgs {
         default_value = "cancelled from the command line"
     )]
     pub(crate) reason: String,
-    /// How to print what became of it
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) output: Format,
-    #[command(flatten)]
-    pub(crate) stack: StackArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PauseArgs {
     #[command(flatten)]
-    pub(crate) of: JobArgs,
+    pub(crate) of: SteerArgs,
     /// Why, for the log
     #[arg(
         long,
@@ -176,4 +218,33 @@ pub(crate) struct PauseArgs {
         default_value = "paused from the command line"
     )]
     pub(crate) reason: String,
+}
+
+/// Reads a day, or a moment with its zone.
+fn time(text: &str) -> Result<DateTime<Utc>, String> {
+    if let Ok(moment) = DateTime::parse_from_rfc3339(text) {
+        return Ok(moment.to_utc());
+    }
+    let day: Result<NaiveDate, _> = text.parse();
+    let day =
+        day.map_err(|_| format!("`{text}` is no time; write 2026-11-18 or 2026-11-18T14:00:00Z"))?;
+    Ok(day.and_time(NaiveTime::MIN).and_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_days_or_moments() {
+        assert_eq!(
+            time("2026-11-18").unwrap().to_rfc3339(),
+            "2026-11-18T00:00:00+00:00"
+        );
+        let moment = time("2026-11-18T14:00:00+02:00").unwrap();
+        assert_eq!(moment.to_rfc3339(), "2026-11-18T12:00:00+00:00");
+        for bad in ["", "yesterday", "2026-13-01", "2026-11-18T14:00:00"] {
+            assert!(time(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -1,163 +1,241 @@
 //! `strata job cancel`, `retry`, `pause`, `resume` and `release`: wishes, with what became of them.
 
-use commands::control::{ControlError, Controlled};
-use commands::retry::RetryError;
 use domain::id::JobId;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::args::{CancelArgs, JobArgs, PauseArgs};
-use super::client::{self, ACTOR, Found};
-use super::submit;
+use super::args::{CancelArgs, JobArgs, PauseArgs, SteerArgs};
+use super::find::{About, Found, no_job};
+use super::{bulk, submit};
 use crate::args::Format;
+use crate::client::{Client, is_code};
 use crate::exit::{Exit, Stop};
 use crate::output::Console;
-use crate::roles::stack::Write;
+
+/// What may be wished for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    Cancel,
+    Retry,
+    Pause,
+    Resume,
+}
+
+/// Fields of a [`Granted`].
+pub(super) const GRANTED: &str = "jobId outcome position newJobId newRequestId repeated";
+
+/// What became of a wish.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Granted {
+    pub(super) job_id: String,
+    outcome: String,
+    position: Option<i64>,
+    new_job_id: Option<String>,
+    new_request_id: Option<String>,
+    repeated: bool,
+}
 
 pub(super) async fn cancel(args: &CancelArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    let write = client::write(&args.stack).await?;
+    steer(Wish::Cancel, &args.of, Some(&args.reason), console).await
+}
+
+pub(super) async fn pause(args: &PauseArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    steer(Wish::Pause, &args.of, Some(&args.reason), console).await
+}
+
+pub(super) async fn resume(args: &SteerArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    steer(Wish::Resume, args, None, console).await
+}
+
+pub(super) async fn retry(args: &SteerArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    steer(Wish::Retry, args, None, console).await
+}
+
+async fn steer(
+    wish: Wish,
+    args: &SteerArgs,
+    reason: Option<&str>,
+    console: &mut Console<'_>,
+) -> anyhow::Result<Exit> {
+    let word = wish.word();
+    if args.jobs.is_empty() && args.filter.is_empty() {
+        let message = format!("{word} which jobs? Name them, or give a filter");
+        return Err(Stop::usage(message, format!("strata job {word} --help")));
+    }
+    let client = Client::find(&args.stack)?;
+    if args.jobs.is_empty() {
+        return bulk::steer(&client, wish, args, reason, console).await;
+    }
     let mut ended = Ok(Exit::Ok);
     let mut done = Vec::new();
     for job in &args.jobs {
-        let cancelled = write.writer.cancel(*job, &args.reason, ACTOR).await;
-        match settle(&write, *job, "cancelled", cancelled).await {
-            Ok(said) => done.push(said),
+        match one(&client, wish, *job, reason).await {
+            Ok(granted) => done.push(granted),
             // The others are wished for all the same; the first reason gives the exit code.
             Err(error) if ended.is_ok() => ended = Err(error),
             Err(error) => console.talk(&format!("error: {error:#}"))?,
         }
     }
-    write.stop().await;
-    match args.output {
-        Format::Json => console.data(&serde_json::to_string_pretty(&done)?)?,
-        Format::Table => {
-            for said in &done {
-                say(said, console)?;
+    match (args.output, &done[..]) {
+        (Format::Json, []) if args.jobs.len() == 1 => {}
+        // One wish, one answer; that of `cancel` was always a list.
+        (Format::Json, [one]) if args.jobs.len() == 1 && wish != Wish::Cancel => {
+            console.data(&serde_json::to_string_pretty(&one.json())?)?;
+        }
+        (Format::Json, _) => {
+            let all: Vec<Value> = done.iter().map(Granted::json).collect();
+            console.data(&serde_json::to_string_pretty(&all)?)?;
+        }
+        (Format::Table, _) => {
+            for granted in &done {
+                granted.say(console)?;
             }
         }
     }
     ended
 }
 
-pub(super) async fn pause(args: &PauseArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    let write = client::write(&args.of.stack).await?;
-    let done = write.writer.pause(args.of.job, &args.reason, ACTOR).await;
-    let said = settle(&write, args.of.job, "paused", done).await;
-    write.stop().await;
-    print(&said?, args.of.output, console)
-}
-
-pub(super) async fn resume(args: &JobArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    let write = client::write(&args.stack).await?;
-    let done = write.writer.resume(args.job, ACTOR).await;
-    let said = settle(&write, args.job, "resumed", done).await;
-    write.stop().await;
-    print(&said?, args.output, console)
-}
-
-pub(super) async fn retry(args: &JobArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    let write = client::write(&args.stack).await?;
-    let done = write.writer.retry(args.job, ACTOR).await;
-    let before = match &done {
-        Ok(again) if again.repeated => client::find(&write, again.job_id).await.map(Some),
-        _ => Ok(None),
+/// Wishes, and waits until a look would show it.
+async fn one(
+    client: &Client,
+    wish: Wish,
+    job: JobId,
+    reason: Option<&str>,
+) -> anyhow::Result<Granted> {
+    let (params, args) = match reason {
+        Some(_) => (", $reason: String", ", reason: $reason"),
+        None => ("", ""),
     };
-    write.stop().await;
-    let submitted = done.map_err(|error| not_retried(error, args.job))?;
-    if let Some(Found::Job(retried)) = before?
-        && retried.completed_at.is_some()
-    {
-        let (job, again) = (args.job, &retried.job_id);
-        let message = format!(
-            "{job} was retried before, as {again}, which is {}",
-            retried.status
-        );
-        let next = match retried.status.as_str() {
-            "COMPLETED" => format!("strata job result {again}"),
-            _ => format!("strata job retry {again}"),
-        };
-        return Err(Stop::conflict(message, next));
+    let document = format!(
+        "mutation($id: String!{params}) {{ done: {}Job(id: $id{args}) {{ {GRANTED} }} }}",
+        wish.word()
+    );
+    let variables = json!({"id": job.to_string(), "reason": reason});
+    let granted = granted(client, &document, variables, job).await?;
+    if wish == Wish::Retry {
+        refuse_stale(client, job, &granted).await?;
+    } else {
+        settle(client, granted.position).await?;
     }
-    submit::print(&submitted, args.output, console)?;
-    Ok(Exit::Ok)
+    Ok(granted)
 }
 
 pub(super) async fn release(args: &JobArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    let write = client::look(&args.stack).await?;
-    let released = write.writer.log.release(args.job).await;
-    let found = match &released {
-        // Told apart: a job that ended, and one that never was.
-        Ok(false) => client::find(&write, args.job).await.map(|_| ()),
-        _ => Ok(()),
-    };
-    write.stop().await;
-    let released = released.map_err(client::no_log)?;
-    found?;
-    if !released {
-        let message = format!("{} has ended; there is nothing to release", args.job);
-        return Err(Stop::conflict(
-            message,
-            format!("strata job show {}", args.job),
-        ));
-    }
-    let said = json!({"job_id": args.job, "outcome": "released"});
-    print(&said, args.output, console)
-}
-
-/// Waits until a look would show it.
-async fn settle(
-    write: &Write,
-    job: JobId,
-    word: &str,
-    done: Result<Controlled, ControlError>,
-) -> anyhow::Result<Value> {
-    let (outcome, pos) = match done.map_err(|error| refused(error, job))? {
-        Controlled::Applied { pos } => (word, Some(pos)),
-        Controlled::Withdrawn { pos } => ("withdrawn", Some(pos)),
-        Controlled::AlreadyCancelled => ("already cancelled", None),
-    };
-    if let Some(pos) = pos {
-        client::caught_up(&write.pool, pos).await?;
-    }
-    Ok(json!({"job_id": job, "outcome": outcome, "pos": pos}))
-}
-
-fn print(said: &Value, format: Format, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    match format {
-        Format::Json => console.data(&serde_json::to_string_pretty(said)?)?,
-        Format::Table => say(said, console)?,
+    let client = Client::find(&args.stack)?;
+    let document =
+        format!("mutation($id: String!) {{ done: releaseJob(id: $id) {{ {GRANTED} }} }}");
+    let variables = json!({"id": args.job.to_string()});
+    let granted = granted(&client, &document, variables, args.job).await?;
+    match args.output {
+        Format::Json => console.data(&serde_json::to_string_pretty(&granted.json())?)?,
+        Format::Table => granted.say(console)?,
     }
     Ok(Exit::Ok)
 }
 
-fn say(said: &Value, console: &mut Console<'_>) -> anyhow::Result<()> {
-    let text = |name: &str| said.get(name).and_then(Value::as_str).unwrap_or_default();
-    console.talk(&format!("{} is {}", text("job_id"), text("outcome")))?;
+#[derive(Deserialize)]
+struct Done {
+    done: Granted,
+}
+
+async fn granted(
+    client: &Client,
+    document: &str,
+    variables: Value,
+    job: JobId,
+) -> anyhow::Result<Granted> {
+    let asked = client.ask::<Done>(document, variables).await;
+    asked.map(|answer| answer.done).map_err(|error| {
+        if is_code(&error, "NOT_FOUND") {
+            return no_job(job);
+        }
+        match error.downcast::<Stop>() {
+            Ok(stop) if stop.exit == Exit::Conflict => {
+                let message = format!("{job}: {}", stop.message);
+                Stop::conflict(message, format!("strata job show {job}"))
+            }
+            Ok(stop) => stop.into(),
+            Err(error) => error,
+        }
+    })
+}
+
+/// Waits until the read models show what was just written.
+pub(super) async fn settle(client: &Client, position: Option<i64>) -> anyhow::Result<()> {
+    let Some(position) = position else {
+        return Ok(());
+    };
+    let document = "query($at: Position) { me(waitFor: $at) { keyId } }";
+    let _: Value = client.ask(document, json!({"at": position})).await?;
     Ok(())
 }
 
-fn refused(error: ControlError, job: JobId) -> anyhow::Error {
-    match error {
-        ControlError::NoJob(_) => client::no_job(job),
-        ControlError::Ended(_) => {
-            Stop::conflict(format!("{job}: {error}"), format!("strata job show {job}"))
-        }
-        ControlError::NotClaimed | ControlError::Contended => {
-            Stop::conflict(format!("{job}: {error}"), "")
-        }
-        ControlError::Log(_) | ControlError::Append(_) => {
-            Stop::unreachable(error.to_string(), "strata doctor")
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Again {
+    status: String,
+    completed_at: Option<String>,
+}
+
+/// A retry that was asked for before and has ended since is no answer to a new wish.
+async fn refuse_stale(client: &Client, job: JobId, granted: &Granted) -> anyhow::Result<()> {
+    let again = granted.new_job_id.as_deref().and_then(|id| id.parse().ok());
+    let Some(again) = again.filter(|_| granted.repeated) else {
+        return Ok(());
+    };
+    let found = About::plain(again, "status completedAt")
+        .ask(client)
+        .await?;
+    let Found::Job(
+        Again {
+            status,
+            completed_at: Some(_),
+        },
+        _,
+    ) = found
+    else {
+        return Ok(());
+    };
+    let message = format!("{job} was retried before, as {again}, which is {status}");
+    let next = match status.as_str() {
+        "COMPLETED" => format!("strata job result {again}"),
+        _ => format!("strata job retry {again}"),
+    };
+    Err(Stop::conflict(message, next))
+}
+
+impl Wish {
+    /// As it is typed, and as the API names it in small letters.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
         }
     }
 }
 
-fn not_retried(error: RetryError, job: JobId) -> anyhow::Error {
-    match error {
-        RetryError::NoJob(_) => client::no_job(job),
-        RetryError::NoPlan(_) => {
-            Stop::conflict(format!("{job}: {error}"), format!("strata job show {job}"))
+impl Granted {
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        match &self.new_job_id {
+            Some(again) => json!({
+                "request_id": self.new_request_id, "job_id": again, "retry_of": self.job_id,
+                "pos": self.position, "repeated": self.repeated,
+            }),
+            None => json!({
+                "job_id": self.job_id, "outcome": self.outcome.replace('_', " "), "pos": self.position,
+            }),
         }
-        RetryError::Load(_) => Stop::failed(error.to_string(), "strata doctor"),
-        RetryError::Submit(error) => submit::refused(error),
-        RetryError::Log(error) => client::no_log(error),
+    }
+
+    pub(super) fn say(&self, console: &mut Console<'_>) -> anyhow::Result<()> {
+        if let (Some(job), Some(request)) = (&self.new_job_id, &self.new_request_id) {
+            return submit::say(job, request, self.repeated, console);
+        }
+        let outcome = self.outcome.replace('_', " ");
+        Ok(console.talk(&format!("{} is {outcome}", self.job_id))?)
     }
 }

@@ -37,6 +37,11 @@ impl Bars {
         self.title.set_message("waits for an orchestrator");
     }
 
+    pub(super) fn lost(&self) {
+        self.title
+            .set_message("the server does not answer; trying again");
+    }
+
     pub(super) fn update(&mut self, now: &Snapshot) {
         let job = &now.job;
         let paused = if job.paused { "  paused" } else { "" };

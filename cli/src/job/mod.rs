@@ -1,12 +1,15 @@
 //! `strata job`: submit work, look at it, and steer it.
 
 pub(crate) mod args;
-pub(crate) mod client;
+mod bulk;
 mod control;
+mod filter;
+mod find;
 mod history;
 mod list;
 mod live;
 mod logs;
+mod model;
 mod show;
 mod snapshot;
 pub(crate) mod submit;

@@ -4,9 +4,10 @@ use comfy_table::{Cell, Color};
 use serde_json::Value;
 
 use super::args::JobArgs;
+use super::list;
 use super::snapshot::{self, Row, Snapshot};
-use super::{client, list};
 use crate::args::Format;
+use crate::client::Client;
 use crate::exit::Exit;
 use crate::output::{Console, Look, cut, lines_of, one_line};
 
@@ -14,20 +15,18 @@ use crate::output::{Console, Look, cut, lines_of, one_line};
 const SHOWN_CHARS: usize = 400;
 
 pub(super) async fn run(args: &JobArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    let write = client::look(&args.stack).await?;
-    let taken = snapshot::take(&write, args.job).await;
-    write.stop().await;
-    let (json, text) = match taken? {
+    let client = Client::find(&args.stack)?;
+    let (json, text) = match snapshot::take(&client, args.job, None, true).await? {
         Ok(shown) => (shown.json(), text(&shown, console.look)?),
         Err(row) => {
             let mut text = format!(
                 "job      {}\nstatus   WAITING: no orchestrator has taken the request yet\nrequest  {}",
                 row.job_id, row.request_id
             );
-            if snapshot::is_quarantined(Some(&row)) {
+            if row.quarantined {
                 text.push_str(&quarantine(row.claims));
             }
-            (snapshot::waiting_json(&row), text)
+            (row.waiting_json(), text)
         }
     };
     match args.output {
@@ -74,26 +73,17 @@ fn short(value: &Value) -> anyhow::Result<String> {
     Ok(cut(&serde_json::to_string(value)?, SHOWN_CHARS))
 }
 
-fn quarantine(claims: u32) -> String {
+fn quarantine(claims: i64) -> String {
     format!(
         "\nquarantine: claimed {claims} times without progress; `strata job release JOB` lets it be tried again"
     )
 }
 
 fn counts(shown: &Snapshot) -> String {
-    let job = &shown.job;
-    let all = [
-        ("completed", job.completed),
-        ("running", job.running),
-        ("dispatched", job.dispatched),
-        ("ready", job.ready),
-        ("pending", job.pending),
-        ("failed", job.failed),
-        ("skipped", job.skipped),
-    ];
+    let all = shown.job.counts().each();
     let some = all.iter().filter(|(_, count)| *count > 0);
     let words: Vec<_> = some
-        .map(|(word, count)| format!("{count} {word}"))
+        .map(|(word, count)| format!("{count} {}", word.to_lowercase()))
         .collect();
     words.join(", ")
 }

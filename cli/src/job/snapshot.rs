@@ -1,69 +1,77 @@
 //! A job with its nodes as the read models show them at one moment, in rows for people.
 
-use commands::log::JobRow;
 use domain::id::JobId;
-use projections::read::{self, ChildCounts, Job, Node};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::client::{self, Found};
+use super::find::{About, Found};
+use super::model::{Counts, JOB, Job, NODE, Node, OpenJob};
+use crate::client::Client;
 use crate::output::one_line;
-use crate::roles::stack::Write;
 
 /// Everything about one job.
 pub(super) struct Snapshot {
     pub(super) job: Job,
-    /// Its row among the open jobs; nothing once it has ended.
-    pub(super) open: Option<JobRow>,
+    /// What the orchestrators know of it; nothing once it has ended.
+    pub(super) open: Option<OpenJob>,
     pub(super) rows: Vec<Row>,
 }
 
 /// A node of the graph; the children of a fan-out are only counted.
 pub(super) struct Row {
     pub(super) node: Node,
-    pub(super) children: Option<ChildCounts>,
+    pub(super) children: Option<Counts>,
     /// The job goes on.
     is_open: bool,
 }
 
-impl Snapshot {
-    /// Reads the nodes of a job that was found.
-    pub(super) async fn of(write: &Write, job: Job) -> anyhow::Result<Self> {
-        let pool = &write.pool;
-        let mut rows = Vec::new();
-        let mut cursor = None;
-        let counted = read::fan_outs(pool, &job.job_id).await;
-        let mut counted = counted.map_err(client::unreadable)?;
-        let is_open = job.completed_at.is_none();
-        loop {
-            let most = read::PAGE_MAX;
-            let page = read::nodes(pool, &job.job_id, false, most, cursor.as_deref()).await;
-            let page = page.map_err(client::unreadable)?;
-            rows.extend(page.items.into_iter().map(|node| Row {
-                children: counted.remove(&node.node_id),
+#[derive(Deserialize)]
+struct WithNodes {
+    #[serde(flatten)]
+    job: Job,
+    nodes: Vec<Node>,
+}
+
+/// The job with its nodes, or its request; not before the read models have come to a position.
+pub(super) async fn take(
+    client: &Client,
+    job: JobId,
+    wait_for: Option<i64>,
+    // With what may be large.
+    full: bool,
+) -> anyhow::Result<Result<Snapshot, OpenJob>> {
+    let about = About {
+        job,
+        params: ", $full: Boolean!",
+        fields: format!("{JOB} nodes {{ {NODE} }}"),
+        variables: json!({"full": full, "waitFor": wait_for}),
+    };
+    Ok(match about.ask::<WithNodes>(client).await? {
+        Found::Job(WithNodes { job, nodes }, open) => {
+            let is_open = job.completed_at.is_none();
+            let row = |mut node: Node| Row {
+                children: node.child_counts.take().filter(|counts| counts.total > 0),
                 node,
                 is_open,
-            }));
-            cursor = page.next;
-            if cursor.is_none() {
-                break;
-            }
+            };
+            let rows = nodes.into_iter().map(row).collect();
+            Ok(Snapshot { job, open, rows })
         }
-        let id: JobId = job.job_id.parse()?;
-        let open = write.writer.log.open_job(id).await;
-        let open = open.map_err(client::no_log)?;
-        Ok(Self { job, open, rows })
-    }
+        Found::Waiting(open) => Err(open),
+    })
+}
 
+impl Snapshot {
     /// For programs.
     pub(super) fn json(&self) -> Value {
         let nodes = self.rows.iter().map(|row| {
             let mut node = json!(row.node);
             if let (Some(children), Some(fields)) = (&row.children, node.as_object_mut()) {
-                fields.insert("children".to_owned(), json!(children));
+                fields.insert("children".to_owned(), json!(children.some()));
             }
             node
         });
-        let mut job = json!(self.job);
+        let mut job = self.job.json();
         if let Some(fields) = job.as_object_mut() {
             fields.insert("nodes".to_owned(), nodes.collect());
             fields.insert("quarantined".to_owned(), self.is_quarantined().into());
@@ -72,28 +80,8 @@ impl Snapshot {
     }
 
     pub(super) fn is_quarantined(&self) -> bool {
-        is_quarantined(self.open.as_ref())
+        self.open.as_ref().is_some_and(|open| open.quarantined)
     }
-}
-
-pub(super) fn is_quarantined(open: Option<&JobRow>) -> bool {
-    open.is_some_and(|row| row.claims >= commands::orchestrator::CLAIMS_MAX)
-}
-
-/// What programs see of a job that is only a request so far.
-pub(super) fn waiting_json(row: &JobRow) -> Value {
-    json!({
-        "job_id": row.job_id, "request_id": row.request_id, "status": "WAITING",
-        "owner_id": row.owner, "quarantined": is_quarantined(Some(row)),
-    })
-}
-
-/// The job if the read models have it, with its nodes; else its row among the open ones.
-pub(super) async fn take(write: &Write, id: JobId) -> anyhow::Result<Result<Snapshot, JobRow>> {
-    Ok(match client::find(write, id).await? {
-        Found::Job(job) => Ok(Snapshot::of(write, *job).await?),
-        Found::Waiting(row) => Err(row),
-    })
 }
 
 impl Row {
@@ -107,19 +95,8 @@ impl Row {
 
     /// Done and all of a fan-out's children, or of the one node.
     pub(super) fn progress(&self) -> (u64, u64) {
-        let count = |children: &ChildCounts, words: &[&str]| -> i64 {
-            let counts = children.iter();
-            counts
-                .filter(|(word, _)| words.is_empty() || words.contains(&word.as_str()))
-                .map(|(_, n)| n)
-                .sum()
-        };
         match &self.children {
-            Some(children) => {
-                let done = count(children, &["COMPLETED"]);
-                let all = count(children, &[]);
-                (unsigned(done), unsigned(all))
-            }
+            Some(children) => (unsigned(children.completed), unsigned(children.total)),
             None => (u64::from(self.is_done()), 1),
         }
     }
@@ -134,12 +111,13 @@ impl Row {
         let node = &self.node;
         if let Some(children) = &self.children {
             let (done, all) = self.progress();
-            let count = |status: &str, word: &str| match children.get(status) {
-                None | Some(0) => String::new(),
-                Some(n) => format!(", {n} {word}"),
+            let count = |count: i64, word: &str| match count {
+                0 => String::new(),
+                n => format!(", {n} {word}"),
             };
             let failed = if self.is_open { "retrying" } else { "failed" };
-            let (failed, skipped) = (count("FAILED", failed), count("SKIPPED", "skipped"));
+            let failed = count(children.failed, failed);
+            let skipped = count(children.skipped, "skipped");
             return format!("{done} of {all} children{failed}{skipped}");
         }
         if let Some(by) = &node.skipped_by {

@@ -1,60 +1,60 @@
 //! `strata job submit`.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 
-use commands::submit::{Order, SubmitError, Submitted};
-use commands::write::Writer;
-use domain::priority::Priority;
+use domain::definition::model::ValueType;
+use domain::id::JobId;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::args::SubmitArgs;
-use super::client::{self, ACTOR, ORG};
 use super::watch;
 use crate::args::Format;
+use crate::client::Client;
 use crate::exit::{Exit, Stop};
 use crate::output::Console;
-use crate::roles::stack::Write;
 use crate::source;
 
-/// How long NATS may take to take the wake-up before that is worth a word.
-const NATS_WAIT: Duration = Duration::from_secs(1);
+const SUBMIT: &str = "mutation($input: SubmitInput!) { \
+     submitJob(input: $input) { requestId jobId assetId position repeated } }";
+
+/// A request that is in the log.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Submitted {
+    request_id: String,
+    pub(crate) job_id: JobId,
+    asset_id: Option<String>,
+    position: i64,
+    repeated: bool,
+}
 
 pub(super) async fn run(
     args: &SubmitArgs,
     console: &mut Console<'_>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Exit> {
-    let write = client::write(&args.stack).await?;
-    let ended = submit(args, &write, console, stop).await;
-    write.stop().await;
-    ended
-}
-
-async fn submit(
-    args: &SubmitArgs,
-    write: &Write,
-    console: &mut Console<'_>,
-    stop: &CancellationToken,
-) -> anyhow::Result<Exit> {
-    let order = order(args, &write.writer).await?;
-    let submitted = write.writer.submit(order).await.map_err(refused)?;
+    let given = given(args)?;
+    let client = Client::find(&args.stack)?;
+    let inputs = inputs(args, given, &client).await?;
+    let submitted = submit(
+        &client,
+        json!({
+            "workflow": args.workflow,
+            "version": args.workflow_version,
+            "inputs": inputs,
+            "priority": args.priority.as_ref().map(|word| word.to_uppercase()),
+            "idempotencyKey": args.key,
+        }),
+    );
+    let submitted = submitted.await?;
     print(&submitted, args.output, console)?;
-    if let Some(bus) = &write.writer.bus
-        && tokio::time::timeout(NATS_WAIT, bus.client.flush())
-            .await
-            .is_err()
-    {
-        console.talk(
-            "NATS does not answer; the request is in the log, and is found when it is back",
-        )?;
-    }
     if !args.watch {
         return Ok(Exit::Ok);
     }
     let flag = args.stack.flag();
-    let followed = watch::follow(write, submitted.job_id, Some(&flag), console, stop);
+    let followed = watch::follow(&client, submitted.job_id, Some(&flag), console, stop);
     let Some(ended) = followed.await? else {
         return Ok(Exit::Interrupted);
     };
@@ -62,44 +62,54 @@ async fn submit(
     Ok(watch::exit_of(&ended))
 }
 
+/// Asks for work; the input is that of the API.
+pub(crate) async fn submit(client: &Client, input: Value) -> anyhow::Result<Submitted> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        submit_job: Submitted,
+    }
+    let answer: Answer = client.ask(SUBMIT, json!({"input": input})).await?;
+    Ok(answer.submit_job)
+}
+
 /// The ids of a request and its job.
-pub(super) fn print(
-    submitted: &Submitted,
-    format: Format,
-    console: &mut Console<'_>,
-) -> anyhow::Result<()> {
+fn print(submitted: &Submitted, format: Format, console: &mut Console<'_>) -> anyhow::Result<()> {
     match format {
-        Format::Json => console.data(&serde_json::to_string_pretty(&json!({
+        Format::Json => Ok(console.data(&serde_json::to_string_pretty(&json!({
             "request_id": submitted.request_id,
             "job_id": submitted.job_id,
             "asset_id": submitted.asset_id,
-            "pos": submitted.pos,
+            "pos": submitted.position,
             "repeated": submitted.repeated,
-        }))?)?,
+        }))?)?),
         Format::Table => {
-            console.data(&submitted.job_id.to_string())?;
-            let again = if submitted.repeated {
-                " (the same was submitted before)"
-            } else {
-                ""
-            };
-            console.talk(&format!("request {}{again}", submitted.request_id))?;
+            let job = submitted.job_id.to_string();
+            say(&job, &submitted.request_id, submitted.repeated, console)
         }
     }
-    Ok(())
 }
 
-async fn order(args: &SubmitArgs, writer: &Writer) -> anyhow::Result<Order> {
-    let mut given = match &args.inputs_file {
-        Some(path) => source::json_object(path)?,
-        None => Map::new(),
+/// The id of the job for programs, the rest for people.
+pub(super) fn say(
+    job: &str,
+    request: &str,
+    repeated: bool,
+    console: &mut Console<'_>,
+) -> anyhow::Result<()> {
+    console.data(job)?;
+    let again = if repeated {
+        " (the same was submitted before)"
+    } else {
+        ""
     };
-    let definition = writer
-        .definitions
-        .find(&args.workflow, args.workflow_version)
-        .await;
-    let definition = definition.map_err(|error| refused(SubmitError::Workflow(error)))?;
+    Ok(console.talk(&format!("request {request}{again}"))?)
+}
+
+/// The inputs as they were typed, by name.
+fn given(args: &SubmitArgs) -> anyhow::Result<Vec<(&str, &str)>> {
     let mut seen = BTreeSet::new();
+    let mut given = Vec::new();
     for text in &args.inputs {
         let (name, value) = text.split_once('=').ok_or_else(|| {
             let message = format!("--input {text}: write NAME=VALUE");
@@ -109,51 +119,57 @@ async fn order(args: &SubmitArgs, writer: &Writer) -> anyhow::Result<Order> {
             let message = format!("--input {name} is given twice");
             return Err(Stop::usage(message, "strata job submit --help"));
         }
-        let kind = definition.workflow.inputs.get(name).map(|input| input.kind);
-        given.insert(name.to_owned(), source::value_of(value, kind));
+        given.push((name, value));
     }
-    Ok(Order {
-        workflow_version: args.workflow_version,
-        inputs: given,
-        priority: args.priority.as_deref().map(priority),
-        idempotency_key: args.key.clone(),
-        ..plain_order(&args.workflow)
-    })
+    Ok(given)
 }
 
-/// A workflow with its defaults, for a person at this machine.
-pub(crate) fn plain_order(workflow: &str) -> Order {
-    Order {
-        org_id: ORG.to_owned(),
-        actor: ACTOR.to_owned(),
-        platform_id: "strata".to_owned(),
-        refs: domain::platform::Refs::default(),
-        workflow_id: workflow.to_owned(),
-        workflow_version: None,
-        inputs: Map::new(),
-        priority: None,
-        callbacks: Vec::new(),
-        retry_of: None,
-        idempotency_key: None,
-        trace: None,
+/// The inputs of the file and of the command line, as the workflow declares them.
+async fn inputs(
+    args: &SubmitArgs,
+    given: Vec<(&str, &str)>,
+    client: &Client,
+) -> anyhow::Result<Map<String, Value>> {
+    let mut inputs = match &args.inputs_file {
+        Some(path) => source::json_object(path)?,
+        None => Map::new(),
+    };
+    if given.is_empty() {
+        return Ok(inputs);
     }
+    let kinds = kinds(args, client).await?;
+    for (name, value) in given {
+        let kind = kinds.get(name).copied();
+        inputs.insert(name.to_owned(), source::value_of(value, kind));
+    }
+    Ok(inputs)
 }
 
-fn priority(word: &str) -> Priority {
-    serde_json::from_value(Value::from(word)).unwrap_or_default()
-}
-
-/// Why a request was not accepted, with the exit code that fits.
-pub(crate) fn refused(error: SubmitError) -> anyhow::Error {
-    let message = error.to_string();
-    match error {
-        SubmitError::Workflow(commands::definitions::NoDefinition::Log(_))
-        | SubmitError::Log(_)
-        | SubmitError::Append(_) => Stop::unreachable(message, "strata doctor"),
-        SubmitError::Workflow(_) => Stop::not_found(message, "strata workflow list --registered"),
-        SubmitError::Rejected(domain::request::Rejection::Conflict { .. })
-        | SubmitError::Contended => Stop::conflict(message, ""),
-        SubmitError::Inputs(_) => Stop::usage(message, ""),
-        _ => Stop::usage(message, "strata job submit --help"),
+/// The types of the workflow's inputs; none if there is no such workflow, which the server will say.
+async fn kinds(args: &SubmitArgs, client: &Client) -> anyhow::Result<BTreeMap<String, ValueType>> {
+    #[derive(Deserialize)]
+    struct Answer {
+        workflow: Option<Version>,
     }
+    #[derive(Deserialize)]
+    struct Version {
+        inputs: BTreeMap<String, Input>,
+    }
+    #[derive(Deserialize)]
+    struct Input {
+        #[serde(rename = "type")]
+        kind: ValueType,
+    }
+    let document =
+        "query($id: String!, $version: Int) { workflow(id: $id, version: $version) { inputs } }";
+    let variables = json!({"id": args.workflow, "version": args.workflow_version});
+    let answer: Answer = client.ask(document, variables).await?;
+    let inputs = answer
+        .workflow
+        .map(|version| version.inputs)
+        .unwrap_or_default();
+    Ok(inputs
+        .into_iter()
+        .map(|(name, input)| (name, input.kind))
+        .collect())
 }

@@ -1,41 +1,50 @@
-//! `strata job watch`: follows a job to its end by looking at the read models.
+//! `strata job watch`: follows a job to its end by its live events.
 //!
-//! On a terminal there is one bar per node; elsewhere one line per change of state, none of them twice.
+//! On a terminal there is one bar per node; elsewhere one line per change of state, none of them twice. What is
+//! shown comes from the read models, looked at when something has happened, and not too often.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::id::JobId;
-use tokio::time::Instant;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::args::JobArgs;
-use super::client::{self, Found};
 use super::live::Bars;
 use super::show::failure_text;
-use super::snapshot::Snapshot;
+use super::snapshot::{self, Snapshot};
 use crate::args::Format;
+use crate::client::{Client, News};
 use crate::exit::{Exit, Stop};
 use crate::output::{Console, Paint};
-use crate::roles::stack::Write;
 
-/// Time between two looks.
+/// Least time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(150);
+/// And after a look that was not answered.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// So many of these in a row are too many.
+const MISSES_MAX: u32 = 60;
+
+const WATCH: &str = "subscription($id: String!, $after: String) { \
+     job(id: $id, after: $after) { cursor event { position } } }";
 
 pub(super) async fn run(
     args: &JobArgs,
     console: &mut Console<'_>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Exit> {
-    let write = client::look(&args.stack).await?;
+    let client = Client::find(&args.stack)?;
     let flag = args.stack.flag();
-    let ended = follow(&write, args.job, Some(&flag), console, stop).await;
-    write.stop().await;
+    let ended = follow(&client, args.job, Some(&flag), console, stop).await;
     let Some(ended) = ended? else {
         return Ok(Exit::Interrupted);
     };
     if args.output == Format::Json {
-        console.data(&serde_json::to_string_pretty(&ended.json())?)?;
+        let whole = snapshot::take(&client, args.job, None, true).await?;
+        let whole = whole.map_or_else(|open| open.waiting_json(), |now| now.json());
+        console.data(&serde_json::to_string_pretty(&whole)?)?;
     }
     say_end(&ended, &flag, console)?;
     Ok(exit_of(&ended))
@@ -53,10 +62,6 @@ pub(crate) fn exit_of(ended: &Ended) -> Exit {
 pub(crate) struct Ended(Snapshot);
 
 impl Ended {
-    fn json(&self) -> serde_json::Value {
-        self.0.json()
-    }
-
     /// What it answered, if it completed.
     pub(crate) fn result(&self) -> Option<&serde_json::Value> {
         self.0.job.result.as_ref()
@@ -65,53 +70,137 @@ impl Ended {
 
 /// Shows a job until it ends; nothing if it is interrupted.
 pub(crate) async fn follow(
-    write: &Write,
+    client: &Client,
     job: JobId,
     // How the same stack is named, if it goes on without us.
     flag: Option<&str>,
     console: &mut Console<'_>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Option<Ended>> {
-    let mut shown = if console.look.live {
+    let shown = if console.look.live {
         Shown::Live(Bars::new(console.look))
     } else {
         Shown::Lines(Lines::default())
     };
-    let mut seen = None;
-    loop {
-        let looked = Instant::now();
-        match client::find(write, job).await? {
-            Found::Waiting(_) => shown.waits(job, console)?,
-            // Its nodes are read only when it has moved.
-            Found::Job(row) if seen == Some(row.last_pos) => {}
-            Found::Job(row) => {
-                seen = Some(row.last_pos);
-                let now = Snapshot::of(write, *row).await?;
-                shown.update(&now, console)?;
-                if now.job.degraded {
-                    shown.end();
-                    return Err(degraded(job));
-                }
-                if now.job.completed_at.is_some() {
-                    shown.end();
-                    return Ok(Some(Ended(now)));
+    let mut watch = Watch {
+        client: client.clone(),
+        job,
+        shown,
+        position: None,
+        next_look: None,
+        misses: 0,
+    };
+    let ended = watch.run(console, stop).await;
+    watch.shown.end();
+    let ended = ended?;
+    if ended.is_none() {
+        console.talk(&match flag {
+            Some(flag) => format!("the job goes on: strata job watch {job}{flag}"),
+            None => "stopping; the job goes on when Strata runs again".to_owned(),
+        })?;
+    }
+    Ok(ended)
+}
+
+struct Watch {
+    client: Client,
+    job: JobId,
+    shown: Shown,
+    /// The last event that is known.
+    position: Option<i64>,
+    /// Something has happened since the last look; then there is one more.
+    next_look: Option<Instant>,
+    misses: u32,
+}
+
+impl Watch {
+    async fn run(
+        &mut self,
+        console: &mut Console<'_>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Option<Ended>> {
+        let variables = json!({"id": self.job.to_string()});
+        let mut feed = self.client.subscribe(WATCH, "job", variables);
+        let mut looked = None;
+        loop {
+            let due = self.next_look;
+            tokio::select! {
+                () = stop.cancelled() => return Ok(None),
+                news = feed.next() => self.hear(news, looked, console)?,
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    self.next_look = None;
+                    let began = Instant::now();
+                    if let Some(ended) = self.look(console).await? {
+                        return Ok(Some(ended));
+                    }
+                    // A giant takes longer to read; most of the time must be for others.
+                    looked = Some(Instant::now() + LOOK_EVERY.max(began.elapsed() * 4));
                 }
             }
-        }
-        // A giant takes longer to read; most of the time must be for others.
-        let pause = LOOK_EVERY.max(looked.elapsed() * 4);
-        tokio::select! {
-            () = stop.cancelled() => {
-                shown.end();
-                console.talk(&match flag {
-                    Some(flag) => format!("the job goes on: strata job watch {job}{flag}"),
-                    None => "stopping; the job goes on when Strata runs again".to_owned(),
-                })?;
-                return Ok(None);
-            }
-            () = tokio::time::sleep(pause) => {}
         }
     }
+
+    fn hear(
+        &mut self,
+        news: Option<News>,
+        // Before that there is no other look.
+        free: Option<Instant>,
+        console: &mut Console<'_>,
+    ) -> anyhow::Result<()> {
+        match news {
+            // It may have come back elsewhere.
+            Some(News::Open) => self.client = self.client.again(),
+            Some(News::Event(message)) => {
+                let position = message.pointer("/event/position").and_then(Value::as_i64);
+                self.position = self.position.max(position);
+            }
+            Some(News::Lost(why)) => {
+                self.next_look = None;
+                return Ok(self.shown.lost(&why, console)?);
+            }
+            Some(News::Failed(error)) => return Err(error),
+            None => {
+                return Err(Stop::failed(
+                    "the live feed ended by itself",
+                    "strata doctor",
+                ));
+            }
+        }
+        let now = Instant::now();
+        self.next_look
+            .get_or_insert_with(|| free.unwrap_or(now).max(now));
+        Ok(())
+    }
+
+    async fn look(&mut self, console: &mut Console<'_>) -> anyhow::Result<Option<Ended>> {
+        let taken = snapshot::take(&self.client, self.job, self.position, false).await;
+        let now = match taken {
+            Ok(Ok(now)) => now,
+            Ok(Err(_)) => {
+                self.misses = 0;
+                self.shown.waits(self.job, console)?;
+                return Ok(None);
+            }
+            Err(error) if is_passing(&error) && self.misses < MISSES_MAX => {
+                self.misses += 1;
+                self.next_look = Some(Instant::now() + LOOK_AGAIN);
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        self.misses = 0;
+        self.shown.update(&now, console)?;
+        if now.job.degraded {
+            return Err(degraded(self.job));
+        }
+        Ok(now.job.completed_at.is_some().then_some(Ended(now)))
+    }
+}
+
+/// The server is away or behind; the feed says when it is back.
+fn is_passing(error: &anyhow::Error) -> bool {
+    let stop = error.downcast_ref::<Stop>();
+    stop.is_some_and(|stop| stop.exit == Exit::Unreachable && stop.code != "UNAUTHENTICATED")
 }
 
 /// The read models could not follow the job, so its end would never show.
@@ -169,6 +258,15 @@ impl Shown {
         match self {
             Self::Live(bars) => bars.update(now),
             Self::Lines(lines) => lines.update(now, console)?,
+        }
+        Ok(())
+    }
+
+    /// The connection broke.
+    fn lost(&mut self, why: &str, console: &mut Console<'_>) -> std::io::Result<()> {
+        match self {
+            Self::Live(bars) => bars.lost(),
+            Self::Lines(_) => console.talk(&format!("{why}; trying again"))?,
         }
         Ok(())
     }

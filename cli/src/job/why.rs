@@ -1,40 +1,54 @@
 //! `strata job why`: where a node stands, in a sentence.
 
-use commands::why::WhyError;
-use domain::id::NodeId;
 use domain::job::Why;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::args::WhyArgs;
-use super::client::{self, Found};
+use super::find::{About, Found};
 use crate::args::Format;
+use crate::client::Client;
 use crate::exit::{Exit, Stop};
 use crate::output::{Console, one_line};
 
+#[derive(Deserialize)]
+struct WithNode {
+    node: Option<Answer>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    why: Value,
+}
+
 pub(super) async fn run(args: &WhyArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    let write = client::look(&args.of.stack).await?;
-    let node = NodeId::from(args.node.as_str());
-    let job = args.of.job;
-    let answer = write.writer.why(job, &node).await;
-    let waits = match &answer {
-        Err(WhyError::NoJob(_)) => client::find(&write, job).await.map(Some),
-        _ => Ok(None),
+    let client = Client::find(&args.of.stack)?;
+    let (job, node) = (args.of.job, &args.node);
+    let about = About {
+        job,
+        params: ", $node: String!",
+        fields: "node(id: $node) { why }".to_owned(),
+        variables: json!({"node": node}),
     };
-    write.stop().await;
-    if let Some(Found::Waiting(_)) = waits? {
-        let message = format!("{job} has no nodes yet: no orchestrator has taken its request");
-        return Err(Stop::conflict(message, format!("strata job show {job}")));
-    }
-    let why = answer.map_err(|error| match error {
-        WhyError::NoJob(_) => client::no_job(job),
-        WhyError::NoNode { .. } => {
-            Stop::not_found(error.to_string(), format!("strata job show {job}"))
+    let next = format!("strata job show {job}");
+    let answer = match about.ask::<WithNode>(&client).await? {
+        Found::Job(found, _) => found.node,
+        Found::Waiting(_) => {
+            let message = format!("{job} has no nodes yet: no orchestrator has taken its request");
+            return Err(Stop::conflict(message, next));
         }
-        WhyError::Load(_) => Stop::failed(error.to_string(), "strata doctor"),
-        WhyError::Log(error) => client::no_log(error),
-    })?;
+    };
+    let Some(Answer { why }) = answer else {
+        return Err(Stop::not_found(format!("{job} has no node `{node}`"), next));
+    };
     match args.of.output {
         Format::Json => console.data(&serde_json::to_string_pretty(&why)?)?,
-        Format::Table => console.data(&format!("{node}: {}", one_line(&sentence(&why))))?,
+        Format::Table => {
+            // A newer server may have reasons that this build does not know.
+            let known = serde_json::from_value(why.clone());
+            let text = known.map_or_else(|_| why.to_string(), |why| sentence(&why));
+            console.data(&format!("{node}: {}", one_line(&text)))?;
+        }
     }
     Ok(Exit::Ok)
 }

@@ -105,7 +105,6 @@ pub(crate) async fn start(
         callback_rules: callbacks.rules(),
         cors_origins: face.cors_origins.clone(),
         rate_per_second: Some(face.rate_limit).filter(|rate| *rate > 0),
-        callback_rules: callbacks.rules(),
         ..api::Options::default()
     };
     let blobs = Arc::new(StoreBlobs(store));

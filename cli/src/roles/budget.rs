@@ -34,12 +34,6 @@ impl Budget {
         readers: 12,
         projector: PROJECTORS,
     };
-    /// One command of a person.
-    pub(crate) const CLIENT: Self = Self {
-        appender: 1,
-        readers: 1,
-        projector: 0,
-    };
 
     pub(crate) fn total(self) -> u32 {
         self.appender + self.readers + self.projector

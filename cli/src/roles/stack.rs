@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::args::{StackArgs, StoreArgs};
 use super::budget::Budget;
 use crate::exit::Stop;
-use crate::services::{Context, NATS_URL};
+use crate::services::{Context, DATABASE_URL, from_env};
 
 /// How long the last appends of a process may take.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -60,6 +60,28 @@ impl Stack {
         Self::new(context, args)
     }
 
+    /// The database alone, for commands that have no use for NATS.
+    pub(crate) fn of_database(data_dir: &Path) -> anyhow::Result<Self> {
+        let subjects =
+            Subjects::new("strata").map_err(|error| Stop::failed(error.to_string(), ""))?;
+        let database_url = match from_env(DATABASE_URL) {
+            Some(given) => given,
+            None => Context::find(data_dir)?.database_url,
+        };
+        let context = Context {
+            database_url,
+            nats_url: String::new(),
+            url: None,
+            key: None,
+        };
+        Ok(Self {
+            context,
+            data_dir: data_dir.to_owned(),
+            subjects,
+            ack_wait: Duration::ZERO,
+        })
+    }
+
     /// A stack at these addresses.
     pub(crate) fn new(context: Context, args: &StackArgs) -> anyhow::Result<Self> {
         let subjects = Subjects::new(&args.prefix)
@@ -86,18 +108,6 @@ impl Stack {
         let connected =
             connected.map_err(|error| Stop::unreachable(error.to_string(), "strata doctor"))?;
         Ok(connected.with_ack_wait(self.ack_wait))
-    }
-
-    /// A connection to NATS as soon as there is one; for commands that can do without.
-    pub(crate) async fn bus_if_any(&self, role: &str) -> anyhow::Result<Option<Bus>> {
-        let name = format!("strata {role}");
-        let subjects = self.subjects.clone();
-        let connected = Bus::connect_lazily(&self.context.nats_url, subjects, &name).await;
-        match connected {
-            Ok(bus) => Ok(Some(bus)),
-            // Only an address that can never be right is refused here.
-            Err(error) => Err(Stop::usage(format!("{NATS_URL}: {error}"), "strata doctor")),
-        }
     }
 
     /// A pool for reading.

@@ -1,116 +1,13 @@
 //! `strata up`, `strata demo`, `strata job` and `strata dead-letters`, as real processes.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::run::folder;
-
-const DEADLINE: Duration = Duration::from_secs(90);
-
-struct Stack {
-    dir: PathBuf,
-    process: Child,
-}
-
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Stack {
-    fn up(name: &str) -> Self {
-        Self::on(folder(name))
-    }
-
-    /// The same data directory again.
-    fn on(dir: PathBuf) -> Self {
-        let log = std::fs::File::create(dir.join("up.txt")).unwrap();
-        let process = strata(&dir, &["up"])
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let stack = Self { dir, process };
-        let log = stack.dir.join("up.txt");
-        until("the stack runs", || {
-            std::fs::read_to_string(&log).is_ok_and(|text| text.contains("Strata runs on"))
-        });
-        stack
-    }
-
-    fn run(&self, args: &[&str]) -> Ran {
-        ran(&strata(&self.dir, args).output().unwrap())
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        let done = self.run(&[args, &["--output", "json"]].concat());
-        assert_eq!(done.code, 0, "{args:?}: {}", done.err);
-        serde_json::from_str(&done.out).unwrap()
-    }
-
-    fn submit(&self, args: &[&str]) -> String {
-        let args = [&["job", "submit"], args].concat();
-        let ids = self.json(&args);
-        ids["job_id"].as_str().unwrap().to_owned()
-    }
-
-    fn status(&self, job: &str) -> String {
-        let shown = self.json(&["job", "show", job]);
-        let status = &shown["status"];
-        let status = if status.is_null() {
-            &shown["job"]["status"]
-        } else {
-            status
-        };
-        status.as_str().unwrap_or_default().to_owned()
-    }
-}
-
-impl Drop for Stack {
-    fn drop(&mut self) {
-        let pid = Pid::from_raw(i32::try_from(self.process.id()).unwrap()).unwrap();
-        let _ = kill_process(pid, Signal::TERM);
-        let _ = self.process.wait();
-    }
-}
-
-fn strata(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_strata"));
-    command.args(args).arg("--data-dir").arg(dir);
-    command.env_remove("STRATA_DATABASE_URL");
-    command.env_remove("STRATA_NATS_URL");
-    command.stdin(Stdio::null());
-    command
-}
-
-fn ran(output: &Output) -> Ran {
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
-fn until(what: &str, condition: impl Fn() -> bool) {
-    within(DEADLINE, what, condition);
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test waits for a condition with a deadline"
-)]
-fn within(deadline: Duration, what: &str, condition: impl Fn() -> bool) {
-    let end = Instant::now() + deadline;
-    while !condition() {
-        assert!(Instant::now() < end, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
+use crate::stack::{Stack, ran, strata, until, within};
 
 #[test]
 fn jobs_are_submitted_watched_explained_and_steered() {
@@ -230,7 +127,7 @@ fn jobs_go_on_at_once_after_a_stop_and_after_a_kill() {
 #[test]
 fn a_stack_whose_log_nobody_reads_any_more_still_ends_in_order() {
     let dir = folder("unread");
-    let mut up = strata(&dir, &["up"])
+    let mut up = strata(&dir, &["up", "--listen", "127.0.0.1:0"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

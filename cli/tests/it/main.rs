@@ -8,10 +8,14 @@ mod doctor;
 #[cfg(test)]
 mod jobs;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod run;
 #[cfg(test)]
 mod services;
 #[cfg(test)]
 mod simulate;
+#[cfg(test)]
+mod stack;
 #[cfg(test)]
 mod validate;

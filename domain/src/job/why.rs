@@ -1,7 +1,7 @@
 //! Why a node is not running, answered by the same facts and limits that decide it.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::event::SkipReason;
 use super::state::{Slot, State};
@@ -15,7 +15,7 @@ use crate::priority::Priority;
 const NAMED_MAX: usize = 20;
 
 /// Where a node stands, and what it waits for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Why {
     /// It is done.

@@ -199,22 +199,32 @@ pub async fn fan_outs_of_jobs(
     Ok(counts)
 }
 
-/// Whether a job has a node, or a child, of this name.
-pub async fn has_node(pool: &PgPool, job_id: &str, node_id: &str) -> Result<bool, Error> {
-    let found = sqlx::query_scalar(
-        "select exists (select from dagapp.dag_node_states where job_id = $1 and node_id = $2)",
-    );
-    Ok(found.bind(job_id).bind(node_id).fetch_one(pool).await?)
+/// Which attempts of a job to list.
+#[derive(Debug, Clone, Default)]
+pub struct AttemptFilter {
+    pub job_id: String,
+    /// Those of one node or child; of all with nothing.
+    pub node_id: Option<String>,
+    /// Only those that failed.
+    pub failed: bool,
+    pub limit: i64,
+    pub cursor: Option<String>,
+}
+
+impl TaskResult {
+    /// Where the list of a job's attempts goes on after this row.
+    #[must_use]
+    pub fn cursor(&self) -> String {
+        format!("{}.{}", self.attempt, self.node_id)
+    }
 }
 
 /// Attempts of a job, or of one of its nodes, by node and attempt: those with a result, and those that run or
 /// ended with their job.
-pub async fn attempts(
-    pool: &PgPool,
-    job_id: &str,
-    node_id: Option<&str>,
-    wanted: i64,
-) -> Result<Vec<TaskResult>, Error> {
+pub async fn attempts(pool: &PgPool, filter: &AttemptFilter) -> Result<Page<TaskResult>, Error> {
+    let limit = limit(filter.limit);
+    let after = filter.cursor.as_deref().map(parse_attempt).transpose()?;
+    let (number, name) = after.unzip();
     let rows = sqlx::query_as(
         "select * from (
              select task_id, job_id, node_id, attempt, status::text as status, null::jsonb as output,
@@ -227,14 +237,24 @@ pub async fn attempts(
              from dagapp.dag_node_states n
              where n.job_id = $1 and ($2::text is null or n.node_id = $2) and n.task_id is not null
                and not exists (select from dagapp.dag_task_results r where r.task_id = n.task_id)
-         ) a order by node_id, attempt limit $3",
+         ) a
+         where ($4::text is null or (node_id, attempt) > ($4, $5)) and (not $6 or failure is not null)
+         order by node_id, attempt limit $3",
     )
-    .bind(job_id)
-    .bind(node_id)
-    .bind(limit(wanted))
-    .fetch_all(pool)
-    .await?;
-    Ok(rows)
+    .bind(&filter.job_id)
+    .bind(&filter.node_id)
+    .bind(limit + 1)
+    .bind(name)
+    .bind(number)
+    .bind(filter.failed)
+    .fetch_all(pool);
+    Ok(Page::cut(rows.await?, limit, TaskResult::cursor))
+}
+
+fn parse_attempt(cursor: &str) -> Result<(i32, String), Error> {
+    let place = cursor.split_once('.').filter(|(_, name)| !name.contains('\0'));
+    let place = place.and_then(|(number, name)| Some((number.parse().ok()?, name.to_owned())));
+    place.ok_or_else(|| Error::Cursor(cursor.chars().take(80).collect()))
 }
 
 /// The attempts of several nodes, each given by job and node, with what they returned and measured.

@@ -23,6 +23,8 @@ pub(super) struct JobPayload {
     pub(super) outcome: String,
     /// Of a retry: the new job.
     pub(super) new_job_id: Option<String>,
+    /// Of a retry: the request of the new job.
+    pub(super) new_request_id: Option<String>,
     /// Of a retry: it had been retried before, as that job.
     pub(super) repeated: bool,
 }
@@ -133,6 +135,7 @@ pub(super) async fn grant(
             let submitted = writer.retry(job, actor).await?;
             return Ok(JobPayload {
                 new_job_id: Some(submitted.job_id.to_string()),
+                new_request_id: Some(submitted.request_id.to_string()),
                 repeated: submitted.repeated,
                 ..payload(job, "retried", Some(submitted.pos))
             });
@@ -151,6 +154,7 @@ fn payload(job: JobId, outcome: &str, pos: Option<u64>) -> JobPayload {
         job_id: job.to_string(),
         outcome: outcome.to_owned(),
         new_job_id: None,
+        new_request_id: None,
         repeated: false,
     }
 }

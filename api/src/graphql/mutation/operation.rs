@@ -21,6 +21,13 @@ pub(super) struct KeyPayload {
     token: String,
 }
 
+/// A way in for a browser.
+#[derive(SimpleObject)]
+pub(super) struct SignInPayload {
+    /// It works once, within a quarter of an hour; whoever opens it is who asked for it.
+    url: String,
+}
+
 /// A platform that was registered.
 #[derive(Debug, SimpleObject)]
 pub(super) struct PlatformPayload {
@@ -80,6 +87,16 @@ impl Operation {
         let revoked = core(ctx)?.access.revoke(org, &id.replace('\0', "")).await;
         let revoked = revoked.map_err(Fault::from)?;
         Ok(Key(revoked.ok_or_else(|| Fault::not_found("key", &id))?))
+    }
+
+    /// Makes a link that signs a browser in, once, as the holder of the key that asks.
+    async fn sign_in(&self, ctx: &Context<'_>) -> async_graphql::Result<SignInPayload> {
+        let (core, viewer) = (core(ctx)?, viewer(ctx)?);
+        let secret = core.access.sign_in(viewer.actor()).await;
+        let secret = secret.map_err(Fault::from)?;
+        Ok(SignInPayload {
+            url: format!("{}/sign-in#{secret}", core.public_url),
+        })
     }
 
     /// Makes a partner system known, or changes its name or its optional refs. For operators.
