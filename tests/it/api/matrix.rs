@@ -60,6 +60,7 @@ const MUTATIONS: &[(&str, Need, &str)] = &[
     ("rotateCallbackSecret", 2, "rotateCallbackSecret { name }"),
     ("createKey", 2, "createKey(label: \"m\", role: READER) { key { id } }"),
     ("revokeKey", 2, "revokeKey(id: \"key_000000000000\") { id }"),
+    ("signIn", 0, "signIn { url }"),
     ("registerPlatform", 3, "registerPlatform(id: \"geonode\", name: \"G\", requiredRefs: [\"uuid\"]) { platformId }"),
     ("replayDeadLetter", 3, "replayDeadLetter(id: 1) { outcome }"),
     ("discardDeadLetter", 3, "discardDeadLetter(id: 1) { outcome }"),
