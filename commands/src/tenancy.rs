@@ -8,15 +8,19 @@ use crate::write::Writer;
 impl Writer {
     /// The organisation of a job, or of the request that waits for it.
     pub async fn org_of_job(&self, job: JobId) -> Result<Option<String>, LogError> {
-        let first = self.log.read_stream(&format!("job:{job}"), 0, 1).await?;
-        if let Some(first) = first.into_iter().next() {
-            return Ok(Some(first.org_id));
+        let stream = format!("job:{job}");
+        if let Some(org) = self.org_of_stream(&stream).await? {
+            return Ok(Some(org));
         }
-        let Some(open) = self.log.open_job(job).await? else {
-            return Ok(None);
-        };
-        let stream = format!("request:{}", open.request_id);
-        let first = self.log.read_stream(&stream, 0, 1).await?;
+        match self.log.open_job(job).await? {
+            Some(open) => self.org_of_stream(&format!("request:{}", open.request_id)).await,
+            // It may have been made and have ended between the two looks.
+            None => self.org_of_stream(&stream).await,
+        }
+    }
+
+    async fn org_of_stream(&self, stream: &str) -> Result<Option<String>, LogError> {
+        let first = self.log.read_stream(stream, 0, 1).await?;
         Ok(first.into_iter().next().map(|first| first.org_id))
     }
 }

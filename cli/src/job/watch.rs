@@ -22,7 +22,7 @@ use crate::output::{Console, Paint};
 
 /// Least time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(150);
-/// And after a look that was not answered.
+/// And after a look that was not answered, or while there is only a request.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// So many of these in a row are too many.
 const MISSES_MAX: u32 = 60;
@@ -108,7 +108,7 @@ struct Watch {
     shown: Shown,
     /// The last event that is known.
     position: Option<i64>,
-    /// Something has happened since the last look; then there is one more.
+    /// When to look again, if there is a reason to.
     next_look: Option<Instant>,
     misses: u32,
 }
@@ -130,8 +130,12 @@ impl Watch {
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     self.next_look = None;
                     let began = Instant::now();
-                    if let Some(ended) = self.look(console).await? {
-                        return Ok(Some(ended));
+                    let ended = tokio::select! {
+                        () = stop.cancelled() => return Ok(None),
+                        ended = self.look(console) => ended?,
+                    };
+                    if ended.is_some() {
+                        return Ok(ended);
                     }
                     // A giant takes longer to read; most of the time must be for others.
                     looked = Some(Instant::now() + LOOK_EVERY.max(began.elapsed() * 4));
@@ -167,8 +171,8 @@ impl Watch {
             }
         }
         let now = Instant::now();
-        self.next_look
-            .get_or_insert_with(|| free.unwrap_or(now).max(now));
+        let at = free.unwrap_or(now).max(now);
+        self.next_look = Some(self.next_look.map_or(at, |next| next.min(at)));
         Ok(())
     }
 
@@ -179,6 +183,8 @@ impl Watch {
             Ok(Err(_)) => {
                 self.misses = 0;
                 self.shown.waits(self.job, console)?;
+                // A request that is withdrawn leaves no event of a job.
+                self.next_look = Some(Instant::now() + LOOK_AGAIN);
                 return Ok(None);
             }
             Err(error) if is_passing(&error) && self.misses < MISSES_MAX => {

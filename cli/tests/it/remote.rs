@@ -24,7 +24,7 @@ fn elsewhere(url: &str, key: &str, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn an_address_and_a_key_are_enough_and_a_key_can_do_what_its_role_says() {
+fn an_address_and_a_key_are_enough_and_neither_is_guessed() {
     let stack = Stack::up("remote");
     let (url, key) = stack.face();
     let done = elsewhere(
@@ -54,6 +54,21 @@ fn an_address_and_a_key_are_enough_and_a_key_can_do_what_its_role_says() {
     assert!(silent.err.contains("does not answer"), "{}", silent.err);
     assert!(!silent.err.contains(&key), "{}", silent.err);
 
+    let doctor = stack.run(&["doctor"]);
+    assert_eq!(doctor.code, 0, "{}", doctor.out);
+    assert!(
+        doctor.out.contains("answers and is ready"),
+        "{}",
+        doctor.out
+    );
+    assert!(doctor.out.contains("orchestrators: 1"), "{}", doctor.out);
+}
+
+#[test]
+fn a_key_can_do_what_its_role_says_until_it_is_revoked() {
+    let stack = Stack::up("keys");
+    let (url, _) = stack.face();
+    let job = stack.submit(&["echo", "-i", "message=hi"]);
     // A reader looks and does nothing else.
     let made = stack.json(&[
         "key",
@@ -117,15 +132,6 @@ fn an_address_and_a_key_are_enough_and_a_key_can_do_what_its_role_says() {
         link.out,
         link.err
     );
-
-    let doctor = stack.run(&["doctor"]);
-    assert_eq!(doctor.code, 0, "{}", doctor.out);
-    assert!(
-        doctor.out.contains("answers and is ready"),
-        "{}",
-        doctor.out
-    );
-    assert!(doctor.out.contains("orchestrators: 1"), "{}", doctor.out);
 }
 
 #[test]
