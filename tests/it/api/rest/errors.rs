@@ -43,6 +43,12 @@ async fn whatever_cannot_be_read_is_refused_in_one_form() {
         .send(post("application/json", large))
         .await
         .refused(413, "BODY_TOO_LARGE");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_routes_ids_and_arguments_are_refused_in_the_same_form() {
+    let stage = Stage::new("rest_routes").await;
+    let path = "/api/platform/submit";
     let get = |path: &str| Request::get(path).body(Body::empty()).unwrap();
     stage
         .send(get("/api/platforms"))

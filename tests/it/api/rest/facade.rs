@@ -27,6 +27,17 @@ async fn the_same_parameters_are_the_same_job() {
     assert_eq!(again["status"], "QUEUED");
     let other = submit(json!({"message": "n"})).await.expect(202);
     assert_ne!(other["job_id"], first["job_id"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_asked_for_by_hash_request_or_job() {
+    let stage = Stage::new("rest_facade_ids").await;
+    let body = json!({"message": "m"});
+    let first = stage
+        .post(&stage.writer, "/api/jobs/submit/echo", &body)
+        .await
+        .expect(202);
+    let hash = first["job_id"].as_str().unwrap();
     for id in [
         hash,
         first["request_id"].as_str().unwrap(),
