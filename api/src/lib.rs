@@ -18,6 +18,6 @@ mod serve;
 mod viewer;
 
 pub use app::{App, Blobs, Options};
-pub use error::{Category, Fault, Problem};
+pub use error::{Category, ErrorBody, Fault, Problem};
 pub use serve::{router, serve};
 pub use viewer::Viewer;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::context::{ContextBuilder, PublishErrorKind};
 use async_nats::jetstream;
+use async_nats::jetstream::context::{ContextBuilder, PublishErrorKind};
 use async_nats::{Client, ConnectOptions};
 use bytes::Bytes;
 use serde::Serialize;
@@ -111,7 +111,9 @@ impl Bus {
             reason,
         };
         if !self.subjects.is_ours(subject) {
-            return Err(refused("it is not a subject of this installation".to_owned()));
+            return Err(refused(
+                "it is not a subject of this installation".to_owned(),
+            ));
         }
         let payload = Bytes::from(payload);
         let published = self.jetstream.publish(subject.to_owned(), payload.clone());

@@ -13,7 +13,10 @@ impl Writer {
             return Ok(Some(org));
         }
         match self.log.open_job(job).await? {
-            Some(open) => self.org_of_stream(&format!("request:{}", open.request_id)).await,
+            Some(open) => {
+                self.org_of_stream(&format!("request:{}", open.request_id))
+                    .await
+            }
             // It may have been made and have ended between the two looks.
             None => self.org_of_stream(&stream).await,
         }

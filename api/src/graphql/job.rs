@@ -353,7 +353,12 @@ impl Job {
         };
         let rows = read::attempts(&core(ctx)?.pool, &filter).await;
         let rows = rows.map_err(Fault::from)?;
-        Ok(page::connection(rows, after.as_deref(), read::TaskResult::cursor, Attempt))
+        Ok(page::connection(
+            rows,
+            after.as_deref(),
+            read::TaskResult::cursor,
+            Attempt,
+        ))
     }
 
     /// When each node was what; for a picture of the time it took.

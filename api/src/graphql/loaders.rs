@@ -171,7 +171,10 @@ impl Loader<DeliveriesOf> for Rows {
     type Value = Arc<Vec<read::Delivery>>;
     type Error = Fault;
 
-    async fn load(&self, keys: &[DeliveriesOf]) -> Result<HashMap<DeliveriesOf, Self::Value>, Fault> {
+    async fn load(
+        &self,
+        keys: &[DeliveriesOf],
+    ) -> Result<HashMap<DeliveriesOf, Self::Value>, Fault> {
         let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
         let rows = read::deliveries(&self.pool, &ids).await?;
         Ok(grouped(rows, |row| DeliveriesOf(row.callback_id.clone())))

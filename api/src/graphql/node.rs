@@ -219,14 +219,19 @@ impl Node {
         };
         let rows = read::children(&core(ctx)?.pool, &filter).await;
         let rows = rows.map_err(Fault::from)?;
-        let cursor = |row: &read::Node| format!("{}.{}", row.ordinal, row.child_index.unwrap_or(-1));
+        let cursor =
+            |row: &read::Node| format!("{}.{}", row.ordinal, row.child_index.unwrap_or(-1));
         Ok(page::connection(rows, after.as_deref(), cursor, Node))
     }
 
     /// Why it is not running, by the facts that decide it.
     #[graphql(complexity = 1000)]
     async fn why(&self, ctx: &Context<'_>) -> async_graphql::Result<Json<Value>> {
-        let job: JobId = self.0.job_id.parse().map_err(|error| Fault::internal(&error))?;
+        let job: JobId = self
+            .0
+            .job_id
+            .parse()
+            .map_err(|error| Fault::internal(&error))?;
         let node = NodeId::from(self.0.node_id.as_str());
         let why = core(ctx)?.writer.why(job, &node).await;
         Ok(Json(serde_json::to_value(why.map_err(Fault::from)?)?))
@@ -294,12 +299,18 @@ impl Attempt {
 
     /// What it wrote, the last lines if they are many.
     #[graphql(complexity = "20 + child_complexity")]
-    async fn logs(&self, ctx: &Context<'_>, last: Option<i32>) -> async_graphql::Result<Vec<LogLine>> {
+    async fn logs(
+        &self,
+        ctx: &Context<'_>,
+        last: Option<i32>,
+    ) -> async_graphql::Result<Vec<LogLine>> {
         let last = last.and_then(|n| usize::try_from(n).ok());
         let last = last.unwrap_or(LOG_LINES_MAX).min(LOG_LINES_MAX);
         let path = format!("logs/{}.jsonl", self.0.task_id);
         let text = core(ctx)?.blobs.get(&path, LOG_BYTES_MAX).await;
-        let text = text.map_err(|error| Fault::unavailable(&error))?.unwrap_or_default();
+        let text = text
+            .map_err(|error| Fault::unavailable(&error))?
+            .unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let mut lines: Vec<LogLine> = text.lines().rev().take(last).map(line).collect();
         lines.reverse();

@@ -69,7 +69,11 @@ impl Work {
 
     /// A job that has not ended, as the orchestrators see it; also when only its request exists. It is read
     /// from where they look, and never behind.
-    async fn open_job(&self, ctx: &Context<'_>, id: String) -> async_graphql::Result<Option<OpenJob>> {
+    async fn open_job(
+        &self,
+        ctx: &Context<'_>,
+        id: String,
+    ) -> async_graphql::Result<Option<OpenJob>> {
         let (core, viewer) = (core(ctx)?, viewer(ctx)?);
         let Ok(job) = id.parse() else { return Ok(None) };
         let owner = core.writer.org_of_job(job).await.map_err(Fault::from)?;
@@ -186,7 +190,12 @@ impl Callbacks {
         };
         let rows = read::callbacks(&core.pool, viewer.org(), &filter).await;
         let rows = rows.map_err(Fault::from)?;
-        Ok(page::connection(rows, after.as_deref(), read::Callback::cursor, Callback))
+        Ok(page::connection(
+            rows,
+            after.as_deref(),
+            read::Callback::cursor,
+            Callback,
+        ))
     }
 
     /// One callback.
@@ -402,7 +411,10 @@ impl Installation {
     ) -> async_graphql::Result<String> {
         let (core, _) = ready(ctx, wait_for).await?;
         let head = read::log_head(&core.pool).await.map_err(Fault::from)?;
-        Ok(Cursor::text(&head.incarnation.simple().to_string(), head.pos))
+        Ok(Cursor::text(
+            &head.incarnation.simple().to_string(),
+            head.pos,
+        ))
     }
 
     /// The end of the log, now.

@@ -51,7 +51,13 @@ impl Api {
             http,
         };
         let answers = async {
-            while api.http.get(format!("{}/livez", api.url)).send().await.is_err() {
+            while api
+                .http
+                .get(format!("{}/livez", api.url))
+                .send()
+                .await
+                .is_err()
+            {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };

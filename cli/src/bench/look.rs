@@ -126,8 +126,12 @@ pub(super) async fn fill_jobs(pool: &PgPool, jobs: i32, nodes: i32) -> anyhow::R
     .await?;
     for table in ["dagapp.dag_jobs", "dagapp.dag_node_states"] {
         let analyze = format!("vacuum analyze {table}");
-        sqlx::query(sqlx::AssertSqlSafe(analyze)).execute(pool).await?;
+        sqlx::query(sqlx::AssertSqlSafe(analyze))
+            .execute(pool)
+            .await?;
     }
-    let one = sqlx::query_scalar("select 'job_' || md5('100')").fetch_one(pool).await?;
+    let one = sqlx::query_scalar("select 'job_' || md5('100')")
+        .fetch_one(pool)
+        .await?;
     Ok(one)
 }

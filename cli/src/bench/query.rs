@@ -33,15 +33,26 @@ pub(super) async fn measure(rig: &Rig) -> anyhow::Result<Vec<Figure>> {
         let page = api.ask(LIST, json!({ "a": after })).await?;
         cursors.push(page["jobs"]["pageInfo"]["endCursor"].clone());
     }
-    let statuses = [json!(null), json!(["FAILED"]), json!(["COMPLETED"]), json!(["RUNNING", "PENDING"])];
+    let statuses = [
+        json!(null),
+        json!(["FAILED"]),
+        json!(["COMPLETED"]),
+        json!(["RUNNING", "PENDING"]),
+    ];
     let list = |i: usize| {
         let after = cursors.get(i % cursors.len()).cloned().unwrap_or_default();
-        let status = statuses.get(i % statuses.len()).cloned().unwrap_or_default();
+        let status = statuses
+            .get(i % statuses.len())
+            .cloned()
+            .unwrap_or_default();
         (LIST, json!({"a": after, "f": {"status": status}}))
     };
     let job = |_: usize| (JOB, json!({ "id": one }));
     let mut figures = Vec::new();
-    for (bench, what) in [("query-list", &list as &dyn Fn(usize) -> _), ("query-job", &job)] {
+    for (bench, what) in [
+        ("query-list", &list as &dyn Fn(usize) -> _),
+        ("query-job", &job),
+    ] {
         let start = now();
         let mut times: Vec<Duration> = stream::iter(0..REQUESTS)
             .map(|i| {
@@ -68,7 +79,10 @@ pub(super) async fn measure(rig: &Rig) -> anyhow::Result<Vec<Figure>> {
             ..Figure::default()
         };
         figure.also("jobs", json!(JOBS));
-        figure.also("limit", json!("GET /livez of the same process, as many at once"));
+        figure.also(
+            "limit",
+            json!("GET /livez of the same process, as many at once"),
+        );
         figures.push(figure);
     }
     Ok(figures)
@@ -83,7 +97,9 @@ async fn timed(api: &Api, query: &str, variables: Value) -> anyhow::Result<Durat
 /// How many answers per second HTTP itself gives.
 async fn floor(api: &Api) -> anyhow::Result<f64> {
     let start = now();
-    let mut asked = stream::iter(0..REQUESTS).map(|_| api.livez()).buffer_unordered(AT_ONCE);
+    let mut asked = stream::iter(0..REQUESTS)
+        .map(|_| api.livez())
+        .buffer_unordered(AT_ONCE);
     while asked.try_next().await?.is_some() {}
     Ok(REQUESTS as f64 / start.elapsed().as_secs_f64())
 }

@@ -108,7 +108,13 @@ pub(crate) async fn start(
         ..api::Options::default()
     };
     let blobs = Arc::new(StoreBlobs(store));
-    let app = App::new(write.writer.clone(), write.pool.clone(), blobs, fleet, options);
+    let app = App::new(
+        write.writer.clone(),
+        write.pool.clone(),
+        blobs,
+        fleet,
+        options,
+    );
     let ending = stop.clone();
     let task = tokio::spawn(async move {
         if let Err(error) = api::serve(listener, app, watched, ending).await {
@@ -144,7 +150,10 @@ async fn listen(wanted: Option<SocketAddr>) -> anyhow::Result<TcpListener> {
         }
         Err(error) => {
             let message = format!("--listen {address}: {error}");
-            Err(Stop::conflict(message, "choose another address, or port 0 for any"))
+            Err(Stop::conflict(
+                message,
+                "choose another address, or port 0 for any",
+            ))
         }
     }
 }
@@ -161,13 +170,19 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
 struct StoreBlobs(Store);
 
 impl Blobs for StoreBlobs {
-    fn get<'a>(&'a self, path: &'a str, max: usize) -> BoxFuture<'a, Result<Option<Bytes>, String>> {
+    fn get<'a>(
+        &'a self,
+        path: &'a str,
+        max: usize,
+    ) -> BoxFuture<'a, Result<Option<Bytes>, String>> {
         Box::pin(async move {
             // Asked first: an object that somebody else put there may be of any size.
             let size = self.0.head(path).await.map_err(|error| error.to_string())?;
             let Some(size) = size else { return Ok(None) };
             if usize::try_from(size).map_or(true, |size| size > max) {
-                return Err(format!("the object has {size} bytes; at most {max} are read"));
+                return Err(format!(
+                    "the object has {size} bytes; at most {max} are read"
+                ));
             }
             match self.0.get(path).await {
                 Ok(bytes) => Ok(Some(bytes)),

@@ -6,8 +6,8 @@
 pub(crate) mod api;
 pub(crate) mod args;
 pub(crate) mod budget;
-pub(crate) mod local_key;
 pub(crate) mod callbacks;
+pub(crate) mod local_key;
 pub(crate) mod migrate;
 pub(crate) mod ops;
 mod orchestrator;

@@ -76,11 +76,14 @@ impl From<sqlx::Error> for AccessError {
     }
 }
 
+/// What was answered, and when.
+type Known = HashMap<Hash, (Instant, Option<Identity>)>;
+
 /// Asks the database who somebody is, and remembers the answer for a moment. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Access {
     pool: PgPool,
-    known: Arc<Mutex<HashMap<Hash, (Instant, Option<Identity>)>>>,
+    known: Arc<Mutex<Known>>,
     used: Arc<Mutex<HashSet<String>>>,
 }
 

@@ -29,8 +29,8 @@ pub use feed::{
 };
 pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id, matching_jobs};
 pub use nodes::{
-    AttemptFilter, ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes, children, fan_outs,
-    fan_outs_of_jobs, node, nodes, nodes_of_jobs,
+    AttemptFilter, ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes,
+    children, fan_outs, fan_outs_of_jobs, node, nodes, nodes_of_jobs,
 };
 pub use owners::{Owner, Waiting, owners, waiting};
 pub use platforms::{Platform, platforms};

@@ -252,7 +252,9 @@ pub async fn attempts(pool: &PgPool, filter: &AttemptFilter) -> Result<Page<Task
 }
 
 fn parse_attempt(cursor: &str) -> Result<(i32, String), Error> {
-    let place = cursor.split_once('.').filter(|(_, name)| !name.contains('\0'));
+    let place = cursor
+        .split_once('.')
+        .filter(|(_, name)| !name.contains('\0'));
     let place = place.and_then(|(number, name)| Some((number.parse().ok()?, name.to_owned())));
     place.ok_or_else(|| Error::Cursor(cursor.chars().take(80).collect()))
 }

@@ -32,13 +32,19 @@ async fn keys_and_secrets_show_up_nowhere() {
     let said = Said::default();
     let writer = said.clone();
     // The wire protocol of the database and of HTTP itself is not what we log.
-    let filter = "trace,hyper=info,hyper_util=info,sqlx=info,async_nats=info,tungstenite=info,h2=info";
+    let filter =
+        "trace,hyper=info,hyper_util=info,sqlx=info,async_nats=info,tungstenite=info,h2=info";
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(move || writer.clone())
         .init();
     let rig = Rig::new("canary").await;
-    let mut wire = rig.bus().client.subscribe(format!("{}.>", rig.prefix)).await.unwrap();
+    let mut wire = rig
+        .bus()
+        .client
+        .subscribe(format!("{}.>", rig.prefix))
+        .await
+        .unwrap();
     let _roles = (rig.orchestrator(&[]), rig.worker(2, &[]), rig.projector());
     let server = Server::start(&rig).await;
     send_everywhere(&server).await;
@@ -49,7 +55,11 @@ async fn keys_and_secrets_show_up_nowhere() {
     let mut messages = Vec::new();
     // Heartbeats never end; what was sent before has arrived when our own message comes back.
     let last = format!("{}.last", rig.prefix);
-    rig.bus().client.publish(last.clone(), "".into()).await.unwrap();
+    rig.bus()
+        .client
+        .publish(last.clone(), "".into())
+        .await
+        .unwrap();
     while let Some(message) = wire.next().await {
         if message.subject.as_str() == last {
             break;
@@ -58,7 +68,10 @@ async fn keys_and_secrets_show_up_nowhere() {
     }
     assert!(!messages.is_empty(), "the wire is heard");
     let logs = said.0.lock().unwrap().clone();
-    assert!(String::from_utf8_lossy(&logs).contains("answered"), "requests are logged");
+    assert!(
+        String::from_utf8_lossy(&logs).contains("answered"),
+        "requests are logged"
+    );
     let places = [("a message", messages), ("the log of this process", logs)];
     for (place, bytes) in places {
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -78,7 +91,11 @@ async fn send_everywhere(server: &Server) {
     let submit = "mutation($i: SubmitInput!) { submitJob(input: $i) { jobId } }";
     let input = json!({"i": {"workflow": "one", "callbacks": callback}});
     server.data(submit, input).await;
-    for query in ["{ nonsense }", "{ me { keyId } }", "mutation { cancelJob(id: \"x\") { outcome } }"] {
+    for query in [
+        "{ nonsense }",
+        "{ me { keyId } }",
+        "mutation { cancelJob(id: \"x\") { outcome } }",
+    ] {
         server.ask(&server.key, query, json!({})).await;
     }
     for (path, body) in [
@@ -87,12 +104,18 @@ async fn send_everywhere(server: &Server) {
             json!({"platform_id": "strata", "platform_refs": {"name": "a"}, "workflow_id": "one", "inputs": {},
                    "webhook_url": "https://example.org/h", "webhook_secret": SECRET}),
         ),
-        ("/api/platform/submit", json!({"webhook_secret": SECRET, "webhook_url": "http://127.0.0.1/"})),
+        (
+            "/api/platform/submit",
+            json!({"webhook_secret": SECRET, "webhook_url": "http://127.0.0.1/"}),
+        ),
         ("/api/jobs/submit/one", json!({})),
         ("/api/platform/approve", json!({"asset_id": "x"})),
         ("/auth/sign-in", json!({"token": SECRET})),
     ] {
-        let request = server.http.post(format!("{}{path}", server.url)).bearer_auth(&server.key);
+        let request = server
+            .http
+            .post(format!("{}{path}", server.url))
+            .bearer_auth(&server.key);
         let answer = request.json(&body).send().await.unwrap();
         let text = answer.text().await.unwrap();
         assert!(!text.contains(SECRET), "{path} answers with it: {text}");
@@ -135,7 +158,11 @@ fn nothing_in_files(rig: &Rig, canary: &str) {
     for entry in std::fs::read_dir(&rig.dir).unwrap().flatten() {
         if entry.path().extension().is_some_and(|end| end == "log") {
             let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-            assert!(!text.contains(canary), "{} has {canary}", entry.path().display());
+            assert!(
+                !text.contains(canary),
+                "{} has {canary}",
+                entry.path().display()
+            );
         }
     }
 }

@@ -17,16 +17,26 @@ async fn clients_of_others_see_every_event_once_and_in_order() {
     let rig = Rig::new("gql_clients").await;
     let server = Server::start(&rig).await;
     let cursor = server.data("{ cursor }", json!({})).await["cursor"].clone();
-    let start = server.data("{ head }", json!({})).await["head"].as_i64().unwrap();
+    let start = server.data("{ head }", json!({})).await["head"]
+        .as_i64()
+        .unwrap();
     let ws = format!("{}/graphql", server.url.replace("http://", "ws://"));
     let args = [ws.as_str(), &server.key, cursor.as_str().unwrap()];
-    let node = follow(Command::new("node").arg(node_folder().join("follow.mjs")), &args);
-    let python = std::env::var("STRATA_TEST_PYTHON").expect("`./strata test` sets STRATA_TEST_PYTHON");
-    let python = follow(Command::new(python).arg(root().join("tests/python/follow.py")), &args);
+    let node = follow(
+        Command::new("node").arg(node_folder().join("follow.mjs")),
+        &args,
+    );
+    let python =
+        std::env::var("STRATA_TEST_PYTHON").expect("`./strata test` sets STRATA_TEST_PYTHON");
+    let python = follow(
+        Command::new(python).arg(root().join("tests/python/follow.py")),
+        &args,
+    );
 
     let _roles = (rig.orchestrator(&[]), rig.worker(16, &[]), rig.projector());
     for i in 0..JOBS {
-        rig.submit(if i % 10 == 0 { "doomed" } else { "one" }, json!({})).await;
+        rig.submit(if i % 10 == 0 { "doomed" } else { "one" }, json!({}))
+            .await;
     }
     rig.all_ended(DEADLINE).await;
     rig.submit("nothing", json!({})).await;
@@ -47,7 +57,10 @@ async fn clients_of_others_see_every_event_once_and_in_order() {
     assert!(expected.len() > JOBS * 8);
     for (name, child) in [("graphql-ws", node), ("gql", python)] {
         let ended = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
-        let ended = tokio::time::timeout(DEADLINE, ended).await.expect("in time").unwrap();
+        let ended = tokio::time::timeout(DEADLINE, ended)
+            .await
+            .expect("in time")
+            .unwrap();
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(ended.status.success(), "{name}: {said}");
         let seen: Vec<i64> = String::from_utf8_lossy(&ended.stdout)
@@ -55,31 +68,50 @@ async fn clients_of_others_see_every_event_once_and_in_order() {
             .map(|line| line.parse().unwrap())
             .collect();
         assert_eq!(seen, expected, "{name}: every event once, in order");
-        let count = said.lines().find_map(|line| line.strip_suffix(" connections"));
+        let count = said
+            .lines()
+            .find_map(|line| line.strip_suffix(" connections"));
         let connections: usize = count.expect("it says how often").parse().unwrap();
-        assert!(connections >= 5, "{name} lost its connection {connections} times");
+        assert!(
+            connections >= 5,
+            "{name} lost its connection {connections} times"
+        );
     }
 }
 
 fn follow(command: &mut Command, args: &[&str]) -> Child {
     let command = command.args(args).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
 }
 
 /// The scripts beside the packages that `./strata test` has installed.
 fn node_folder() -> PathBuf {
-    std::env::var_os("STRATA_TEST_NODE").expect("`./strata test` sets STRATA_TEST_NODE").into()
+    std::env::var_os("STRATA_TEST_NODE")
+        .expect("`./strata test` sets STRATA_TEST_NODE")
+        .into()
 }
 
 #[tokio::test]
 async fn a_cursor_of_another_history_has_expired() {
     let rig = Rig::new("gql_cursor").await;
     let server = Server::start(&rig).await;
-    for (cursor, code) in [("ffffffffffff-1", "CURSOR_EXPIRED"), ("nonsense", "BAD_CURSOR")] {
+    for (cursor, code) in [
+        ("ffffffffffff-1", "CURSOR_EXPIRED"),
+        ("nonsense", "BAD_CURSOR"),
+    ] {
         let body = json!({"query": format!("subscription {{ events(after: \"{cursor}\") {{ cursor }} }}")});
         let request = server.http.post(format!("{}/graphql", server.url));
         let request = request.header("accept", "text/event-stream");
-        let answer = request.bearer_auth(&server.key).json(&body).send().await.unwrap();
+        let answer = request
+            .bearer_auth(&server.key)
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         let text = answer.text().await.unwrap();
         assert!(text.contains(code), "{text}");
         assert!(text.contains("event: complete"), "{text}");
@@ -101,14 +133,21 @@ async fn a_stream_of_events_resumes_where_it_was_cut() {
             job(id: $id, after: $after) { cursor event { type } job { status } } }";
         let body = json!({"query": query, "variables": {"id": job, "after": cursor}});
         let request = server.http.post(format!("{}/graphql", server.url));
-        let request = request.header("accept", "text/event-stream").bearer_auth(&server.key);
+        let request = request
+            .header("accept", "text/event-stream")
+            .bearer_auth(&server.key);
         let mut answer = request.json(&body).send().await.unwrap();
         let mut text = String::new();
         while !text.contains("\n\n") {
-            let chunk = tokio::time::timeout(DEADLINE, answer.chunk()).await.unwrap();
+            let chunk = tokio::time::timeout(DEADLINE, answer.chunk())
+                .await
+                .unwrap();
             text.push_str(&String::from_utf8_lossy(&chunk.unwrap().unwrap()));
         }
-        let data = text.lines().find_map(|line| line.strip_prefix("data:")).unwrap();
+        let data = text
+            .lines()
+            .find_map(|line| line.strip_prefix("data:"))
+            .unwrap();
         let message: serde_json::Value = serde_json::from_str(data).unwrap();
         let message = &message["data"]["job"];
         types.push(message["event"]["type"].as_str().unwrap().to_owned());

@@ -13,7 +13,8 @@ async fn a_job_is_submitted_seen_and_steered() {
     let rig = Rig::new("gql_job").await;
     let _roles = (rig.orchestrator(&[]), rig.worker(4, &[]), rig.projector());
     let server = Server::start(&rig).await;
-    let submit = "mutation($i: SubmitInput!) { submitJob(input: $i) { position jobId requestId repeated } }";
+    let submit =
+        "mutation($i: SubmitInput!) { submitJob(input: $i) { position jobId requestId repeated } }";
     let input = json!({"i": {"workflow": "one", "idempotencyKey": "k1"}});
     let first = server.data(submit, input.clone()).await["submitJob"].clone();
     assert_eq!(first["repeated"], false);
@@ -21,9 +22,15 @@ async fn a_job_is_submitted_seen_and_steered() {
     assert_eq!(again["repeated"], true, "the same key is the same request");
     assert_eq!(again["jobId"], first["jobId"]);
     let other = json!({"i": {"workflow": "doomed", "idempotencyKey": "k1"}});
-    assert_eq!(code_of(&server.ask(&server.key, submit, other).await), "OTHER_BODY");
+    assert_eq!(
+        code_of(&server.ask(&server.key, submit, other).await),
+        "OTHER_BODY"
+    );
     let unknown = json!({"i": {"workflow": "nothing-like-it"}});
-    assert_eq!(code_of(&server.ask(&server.key, submit, unknown).await), "UNKNOWN_WORKFLOW");
+    assert_eq!(
+        code_of(&server.ask(&server.key, submit, unknown).await),
+        "UNKNOWN_WORKFLOW"
+    );
 
     rig.all_ended(DEADLINE).await;
     let head = server.data("{ head }", json!({})).await["head"].clone();
@@ -45,7 +52,11 @@ async fn a_job_is_submitted_seen_and_steered() {
     assert_eq!(job["events"]["nodes"][0]["type"], "job_created");
     assert_eq!(job["events"]["pageInfo"]["hasNextPage"], true);
     let names = job["nodes"].as_array().unwrap().len();
-    assert_eq!(job["edges"].as_array().unwrap().len(), names - 1, "a chain: {job:#}");
+    assert_eq!(
+        job["edges"].as_array().unwrap().len(),
+        names - 1,
+        "a chain: {job:#}"
+    );
     let cancelled = server.ask(
         &server.key,
         "mutation($id: String!) { cancelJob(id: $id) { outcome } }",
@@ -66,7 +77,10 @@ async fn pages_have_every_job_once_and_filters_hold() {
     let submit = "mutation($i: [SubmitInput!]!) { submitJobs(inputs: $i) { index submitted { jobId } error } }";
     let done = server.data(submit, json!({"i": inputs})).await;
     let done = done["submitJobs"].as_array().unwrap();
-    assert_eq!(done[25]["error"]["code"], "UNKNOWN_WORKFLOW", "each stands for itself");
+    assert_eq!(
+        done[25]["error"]["code"], "UNKNOWN_WORKFLOW",
+        "each stands for itself"
+    );
     assert_eq!(done.iter().filter(|one| one["error"].is_null()).count(), 25);
     rig.all_ended(DEADLINE).await;
     let head = server.data("{ head }", json!({})).await["head"].clone();
@@ -98,7 +112,11 @@ async fn pages_have_every_job_once_and_filters_hold() {
     let before = rig.events("request_submitted").await;
     let wet = server.data(steer, json!({"d": false})).await["steerJobs"].clone();
     assert_eq!(wet["done"].as_array().unwrap().len(), 5, "{wet:#}");
-    assert_eq!(rig.events("request_submitted").await, before + 5, "a dry run writes nothing");
+    assert_eq!(
+        rig.events("request_submitted").await,
+        before + 5,
+        "a dry run writes nothing"
+    );
 }
 
 #[tokio::test]
@@ -112,24 +130,50 @@ async fn keys_come_and_go_and_every_event_names_one() {
         )
         .await["createKey"]
         .clone();
-    let (token, id) = (made["token"].as_str().unwrap(), made["key"]["id"].as_str().unwrap());
+    let (token, id) = (
+        made["token"].as_str().unwrap(),
+        made["key"]["id"].as_str().unwrap(),
+    );
     assert!(token.starts_with(made["key"]["prefix"].as_str().unwrap()));
     let submit = "mutation { submitJob(input: {workflow: \"one\"}) { position } }";
     assert_eq!(server.code(token, submit).await, "");
     let actor = rig
         .count("select count(*) from dagapp.events where convert_from(meta, 'UTF8') like '%\"actor\":\"key\\_%'")
         .await;
-    assert_eq!(actor, 1, "the event carries the id of the key, and not the key");
-    assert_eq!(server.code(token, "mutation { createKey(label: \"x\", role: READER) { token } }").await, "FORBIDDEN");
+    assert_eq!(
+        actor, 1,
+        "the event carries the id of the key, and not the key"
+    );
+    assert_eq!(
+        server
+            .code(
+                token,
+                "mutation { createKey(label: \"x\", role: READER) { token } }"
+            )
+            .await,
+        "FORBIDDEN"
+    );
     let revoke = format!("mutation {{ revokeKey(id: \"{id}\") {{ revokedAt }} }}");
     assert_eq!(server.code(&server.key, &revoke).await, "");
     let refused = async || {
         let request = server.http.post(format!("{}/graphql", server.url));
         let body = json!({"query": "{ me { keyId } }"});
-        request.bearer_auth(token).json(&body).send().await.unwrap().status() == 401
+        request
+            .bearer_auth(token)
+            .json(&body)
+            .send()
+            .await
+            .unwrap()
+            .status()
+            == 401
     };
-    rig.eventually("the revoked key is refused", DEADLINE, refused).await;
+    rig.eventually("the revoked key is refused", DEADLINE, refused)
+        .await;
     let mine = server.make_key("other", Role::Admin, false).await;
     let asked = server.ask(&mine, &revoke, json!({})).await;
-    assert_eq!(code_of(&asked), "NOT_FOUND", "a key of another organisation");
+    assert_eq!(
+        code_of(&asked),
+        "NOT_FOUND",
+        "a key of another organisation"
+    );
 }

@@ -41,36 +41,92 @@ const QUERIES: &[(&str, Need, &str)] = &[
 ];
 
 const MUTATIONS: &[(&str, Need, &str)] = &[
-    ("submitJob", 1, "submitJob(input: {workflow: \"one\"}) { jobId }"),
+    (
+        "submitJob",
+        1,
+        "submitJob(input: {workflow: \"one\"}) { jobId }",
+    ),
     ("submitJobs", 1, "submitJobs(inputs: []) { index }"),
     ("cancelJob", 1, "cancelJob(id: \"JOB\") { outcome }"),
     ("retryJob", 1, "retryJob(id: \"JOB\") { outcome }"),
     ("pauseJob", 1, "pauseJob(id: \"JOB\") { outcome }"),
     ("resumeJob", 1, "resumeJob(id: \"JOB\") { outcome }"),
     ("releaseJob", 2, "releaseJob(id: \"JOB\") { outcome }"),
-    ("steerJobs", 1, "steerJobs(wish: CANCEL, filter: {}) { matched }"),
+    (
+        "steerJobs",
+        1,
+        "steerJobs(wish: CANCEL, filter: {}) { matched }",
+    ),
     ("approve", 2, "approve(assetId: \"ASSET\") { repeated }"),
-    ("reject", 2, "reject(assetId: \"ASSET\", reason: \"r\") { repeated }"),
-    ("revoke", 2, "revoke(assetId: \"ASSET\", reason: \"r\") { repeated }"),
-    ("setClearance", 2, "setClearance(assetId: \"ASSET\", clearance: OUO) { repeated }"),
-    ("rollbackAsset", 2, "rollbackAsset(assetId: \"ASSET\", to: 1, reason: \"r\") { repeated }"),
-    ("softDelete", 2, "softDelete(assetId: \"ASSET\") { repeated }"),
+    (
+        "reject",
+        2,
+        "reject(assetId: \"ASSET\", reason: \"r\") { repeated }",
+    ),
+    (
+        "revoke",
+        2,
+        "revoke(assetId: \"ASSET\", reason: \"r\") { repeated }",
+    ),
+    (
+        "setClearance",
+        2,
+        "setClearance(assetId: \"ASSET\", clearance: OUO) { repeated }",
+    ),
+    (
+        "rollbackAsset",
+        2,
+        "rollbackAsset(assetId: \"ASSET\", to: 1, reason: \"r\") { repeated }",
+    ),
+    (
+        "softDelete",
+        2,
+        "softDelete(assetId: \"ASSET\") { repeated }",
+    ),
     ("restore", 2, "restore(assetId: \"ASSET\") { repeated }"),
     ("reprocess", 1, "reprocess(assetId: \"ASSET\") { jobId }"),
-    ("redeliverCallback", 1, "redeliverCallback(id: \"CB\") { callbackId }"),
+    (
+        "redeliverCallback",
+        1,
+        "redeliverCallback(id: \"CB\") { callbackId }",
+    ),
     ("rotateCallbackSecret", 2, "rotateCallbackSecret { name }"),
-    ("createKey", 2, "createKey(label: \"m\", role: READER) { key { id } }"),
+    (
+        "createKey",
+        2,
+        "createKey(label: \"m\", role: READER) { key { id } }",
+    ),
     ("revokeKey", 2, "revokeKey(id: \"key_000000000000\") { id }"),
     ("signIn", 0, "signIn { url }"),
-    ("registerPlatform", 3, "registerPlatform(id: \"geonode\", name: \"G\", requiredRefs: [\"uuid\"]) { platformId }"),
+    (
+        "registerPlatform",
+        3,
+        "registerPlatform(id: \"geonode\", name: \"G\", requiredRefs: [\"uuid\"]) { platformId }",
+    ),
     ("replayDeadLetter", 3, "replayDeadLetter(id: 1) { outcome }"),
-    ("discardDeadLetter", 3, "discardDeadLetter(id: 1) { outcome }"),
+    (
+        "discardDeadLetter",
+        3,
+        "discardDeadLetter(id: 1) { outcome }",
+    ),
 ];
 
 /// Fields whose answer to a stranger must be that there is no such thing.
 const OF_ONE: &[&str] = &[
-    "cancelJob", "retryJob", "pauseJob", "resumeJob", "releaseJob", "approve", "reject", "revoke", "setClearance",
-    "rollbackAsset", "softDelete", "restore", "reprocess", "redeliverCallback",
+    "cancelJob",
+    "retryJob",
+    "pauseJob",
+    "resumeJob",
+    "releaseJob",
+    "approve",
+    "reject",
+    "revoke",
+    "setClearance",
+    "rollbackAsset",
+    "softDelete",
+    "restore",
+    "reprocess",
+    "redeliverCallback",
 ];
 
 const ROLES: [&str; 4] = ["reader", "writer", "admin", "operator"];
@@ -83,12 +139,20 @@ async fn every_field_asks_for_its_role_and_shows_nothing_to_strangers() {
     let submitted = rig.submit_for("parcels", "one").await;
     rig.all_ended(DEADLINE).await;
     let head = server.data("{ head }", json!({})).await["head"].clone();
-    server.data("query($p: Position) { me(waitFor: $p) { keyId } }", json!({ "p": head })).await;
+    server
+        .data(
+            "query($p: Position) { me(waitFor: $p) { keyId } }",
+            json!({ "p": head }),
+        )
+        .await;
     let filled = |text: &str| {
         text.replace("JOB", &submitted.job_id.to_string())
             .replace("REQ", &submitted.request_id.to_string())
             .replace("ASSET", &submitted.asset_id.unwrap().to_string())
-            .replace("CB", &domain::id::CallbackId::of_job(submitted.job_id, 0).to_string())
+            .replace(
+                "CB",
+                &domain::id::CallbackId::of_job(submitted.job_id, 0).to_string(),
+            )
     };
     all_fields_have_a_row(&server).await;
     let keys = keys(&server, ORG).await;
@@ -111,7 +175,9 @@ async fn foreign(server: &Server, field: &str, document: &str, stranger: &str) {
     let answer = server.ask(stranger, document, json!({})).await;
     let data = &answer["data"][field];
     match field {
-        "job" | "openJob" | "request" | "asset" | "callback" => assert_eq!(data, &Value::Null, "{answer}"),
+        "job" | "openJob" | "request" | "asset" | "callback" => {
+            assert_eq!(data, &Value::Null, "{answer}")
+        }
         "jobs" | "requests" | "assets" | "callbacks" => {
             // What strangers submitted themselves in this test is theirs.
             let mine = server.ask(&server.key, document, json!({})).await;
@@ -126,7 +192,9 @@ async fn foreign(server: &Server, field: &str, document: &str, stranger: &str) {
             }
         }
         "steerJobs" => assert_eq!(data["matched"], 0, "{answer}"),
-        _ if OF_ONE.contains(&field) => assert_eq!(code_of(&answer), "NOT_FOUND", "{field}: {answer}"),
+        _ if OF_ONE.contains(&field) => {
+            assert_eq!(code_of(&answer), "NOT_FOUND", "{field}: {answer}")
+        }
         _ => {}
     }
 }
@@ -154,10 +222,14 @@ async fn all_fields_have_a_row(server: &Server) {
         .await["__schema"]
         .clone();
     for (root, table) in [("queryType", QUERIES), ("mutationType", MUTATIONS)] {
-        let rows: BTreeMap<&str, Need> = table.iter().map(|(name, need, _)| (*name, *need)).collect();
+        let rows: BTreeMap<&str, Need> =
+            table.iter().map(|(name, need, _)| (*name, *need)).collect();
         for field in schema[root]["fields"].as_array().unwrap() {
             let name = field["name"].as_str().unwrap();
-            assert!(rows.contains_key(name), "`{name}` has no row: who may use it?");
+            assert!(
+                rows.contains_key(name),
+                "`{name}` has no row: who may use it?"
+            );
             if root == "queryType" && name != "head" && name != "openJob" {
                 let args = field["args"].as_array().unwrap();
                 let waits = args.iter().any(|arg| arg["name"] == "waitFor");
@@ -173,14 +245,23 @@ async fn without_a_good_key_there_is_nothing_to_see() {
     let server = Server::start(&rig).await;
     let body = json!({"query": "{ me { keyId } }"});
     let ask = async |name: &str, value: &str| {
-        let request = server.http.post(format!("{}/graphql", server.url)).json(&body);
+        let request = server
+            .http
+            .post(format!("{}/graphql", server.url))
+            .json(&body);
         let answer = request.header(name, value).send().await.unwrap();
-        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+        (
+            answer.status().as_u16(),
+            answer.json::<Value>().await.unwrap(),
+        )
     };
     for (name, value) in [
         ("x-nothing", ""),
         ("authorization", "Bearer"),
-        ("authorization", "Bearer strata_000000000000_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+        (
+            "authorization",
+            "Bearer strata_000000000000_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        ),
         ("authorization", "Basic YTpi"),
         ("x-api-key", "' or 1=1 --"),
         ("cookie", "strata_session=abc"),
@@ -194,7 +275,12 @@ async fn without_a_good_key_there_is_nothing_to_see() {
     assert_eq!(ask("authorization", &good).await.0, 200);
     assert_eq!(ask("x-api-key", &server.key).await.0, 200);
     for open in ["/livez", "/metrics", "/", "/graphiql", "/sign-in"] {
-        let answer = server.http.get(format!("{}{open}", server.url)).send().await.unwrap();
+        let answer = server
+            .http
+            .get(format!("{}{open}", server.url))
+            .send()
+            .await
+            .unwrap();
         assert_eq!(answer.status(), 200, "{open}");
     }
     sign_in_works_once(&server).await;
@@ -206,18 +292,29 @@ async fn sign_in_works_once(server: &Server) {
     let token = access.sign_in(&key.key_id).await.unwrap();
     let sign_in = async || {
         let request = server.http.post(format!("{}/auth/sign-in", server.url));
-        request.json(&json!({ "token": token })).send().await.unwrap()
+        request
+            .json(&json!({ "token": token }))
+            .send()
+            .await
+            .unwrap()
     };
     let first = sign_in().await;
     assert_eq!(first.status(), 200);
     let cookie = first.headers()["set-cookie"].to_str().unwrap().to_owned();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
+        "{cookie}"
+    );
     assert_eq!(sign_in().await.status(), 401, "it works once");
     let cookie = cookie.split(';').next().unwrap().to_owned();
     for (origin, status) in [(server.url.as_str(), 200), ("http://evil.test", 403)] {
         let request = server.http.post(format!("{}/graphql", server.url));
         let request = request.header("cookie", &cookie).header("origin", origin);
-        let answer = request.json(&json!({"query": "{ me { orgId } }"})).send().await.unwrap();
+        let answer = request
+            .json(&json!({"query": "{ me { orgId } }"}))
+            .send()
+            .await
+            .unwrap();
         assert_eq!(answer.status(), status, "{origin}");
     }
 }

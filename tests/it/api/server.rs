@@ -32,7 +32,11 @@ pub(crate) struct Server {
 struct Files(PathBuf);
 
 impl Blobs for Files {
-    fn get<'a>(&'a self, path: &'a str, max: usize) -> BoxFuture<'a, Result<Option<Bytes>, String>> {
+    fn get<'a>(
+        &'a self,
+        path: &'a str,
+        max: usize,
+    ) -> BoxFuture<'a, Result<Option<Bytes>, String>> {
         Box::pin(async move {
             let read = std::fs::read(self.0.join(path)).ok();
             Ok(read.map(|bytes| Bytes::from(bytes.into_iter().take(max).collect::<Vec<_>>())))

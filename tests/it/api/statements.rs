@@ -50,7 +50,9 @@ async fn a_list_costs_the_same_number_of_statements_for_two_jobs_and_for_forty()
     rig.all_ended(DEADLINE).await;
     let head = server.data("{ head }", json!({})).await["head"].clone();
     let wait = json!({ "p": head });
-    server.data("query($p: Position) { me(waitFor: $p) { keyId } }", wait).await;
+    server
+        .data("query($p: Position) { me(waitFor: $p) { keyId } }", wait)
+        .await;
     let mut counts = Vec::new();
     for n in [2, 2, 40] {
         COUNT.store(0, Ordering::Relaxed);

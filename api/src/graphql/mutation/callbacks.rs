@@ -47,12 +47,18 @@ impl CallbackWishes {
         let none = || Fault::not_found("callback", &id);
         let callback: CallbackId = id.parse().map_err(|_| none())?;
         let writer = &core(ctx)?.writer;
-        let done = writer.redeliver_callback(viewer.org(), callback, viewer.actor()).await;
+        let done = writer
+            .redeliver_callback(viewer.org(), callback, viewer.actor())
+            .await;
         let done = done.map_err(|error| match error {
             RedeliverError::NoCallback(_) => none(),
             RedeliverError::Log(error) => error.into(),
             RedeliverError::Append(error) => error.into(),
-            error => Fault::conflict("NOT_SETTLED", error.to_string(), "wait until it is delivered or given up"),
+            error => Fault::conflict(
+                "NOT_SETTLED",
+                error.to_string(),
+                "wait until it is delivered or given up",
+            ),
         })?;
         Ok(CallbackPayload {
             position: done.pos.into(),
@@ -69,7 +75,9 @@ impl CallbackWishes {
         overlap_seconds: Option<u64>,
     ) -> async_graphql::Result<SecretPayload> {
         let viewer = viewer(ctx)?.require(Role::Admin)?;
-        let name = name.unwrap_or_else(|| "default".to_owned()).replace('\0', "");
+        let name = name
+            .unwrap_or_else(|| "default".to_owned())
+            .replace('\0', "");
         let overlap_seconds = overlap_seconds.unwrap_or(OVERLAP_SECONDS);
         if overlap_seconds > OVERLAP_SECONDS_MAX {
             let message = format!("an overlap has at most {OVERLAP_SECONDS_MAX} seconds");

@@ -50,7 +50,6 @@ pub(super) struct Operation;
 #[Object]
 impl Operation {
     /// Makes a key. Admins make keys of their own organisation, operators of any.
-    #[expect(clippy::too_many_arguments, reason = "each is an argument of the mutation")]
     async fn create_key(
         &self,
         ctx: &Context<'_>,
@@ -58,7 +57,8 @@ impl Operation {
         role: RoleWord,
         #[graphql(desc = "The organisation; your own without.")] org: Option<String>,
         #[graphql(default, desc = "May look after the installation itself.")] operator: bool,
-        #[graphql(desc = "Seconds until it expires; it never does without.")] expires_in_seconds: Option<u64>,
+        #[graphql(desc = "Seconds until it expires; it never does without.")]
+        expires_in_seconds: Option<u64>,
     ) -> async_graphql::Result<KeyPayload> {
         let viewer = viewer(ctx)?.require(Role::Admin)?;
         let org_id = org.unwrap_or_else(|| viewer.org().to_owned());
@@ -131,7 +131,9 @@ impl Operation {
     ) -> async_graphql::Result<DeadLetterPayload> {
         viewer(ctx)?.require_operator()?;
         let core = core(ctx)?;
-        let letter = dead_letters::show(&core.pool, id).await.map_err(Fault::from)?;
+        let letter = dead_letters::show(&core.pool, id)
+            .await
+            .map_err(Fault::from)?;
         let letter = letter.ok_or_else(|| Fault::not_found("dead letter", &id.to_string()))?;
         if !is_whole(&letter) {
             let message = "it was cut or altered when it was kept, so it cannot be sent as it was";
@@ -142,7 +144,9 @@ impl Operation {
         let sent = bus.send_again(&letter.subject, letter.payload).await;
         sent.map_err(|error| Fault::unavailable(&error))?;
         // Only now: whatever happens before, it is not lost.
-        dead_letters::discard(&core.pool, id).await.map_err(Fault::from)?;
+        dead_letters::discard(&core.pool, id)
+            .await
+            .map_err(Fault::from)?;
         Ok(DeadLetterPayload {
             id,
             outcome: "replayed".to_owned(),
