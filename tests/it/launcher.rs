@@ -63,7 +63,7 @@ ln -s /bin/true "$2/bin/nats-server"
 const VENV: &str = r#"#!/bin/bash
 [[ $2 == venv ]] || exit 0
 mkdir -p "$4/bin"
-printf '%s\n' '#!/bin/bash' "echo \"\${*: -2}\" >>'${0%/*}/asked'" >"$4/bin/python"
+printf '%s\n' '#!/bin/bash' "echo \"\${*: -3}\" >>'${0%/*}/asked'" >"$4/bin/python"
 chmod +x "$4/bin/python"
 "#;
 
@@ -316,7 +316,7 @@ fn the_checks_install_the_packages_that_tests_compare_with_once() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("installing Python packages"), "{said}");
     let asked = || fs::read_to_string(house.folder.join("bin/asked")).unwrap();
-    assert_eq!(asked(), "standardwebhooks==1.* schemathesis==4.32.*\n");
+    assert_eq!(asked(), "standardwebhooks==1.* schemathesis==4.32.* gql[websockets]==4.*\n");
     let again = house.run(["test"], &[("STRATA_TEST_PYTHON", "")]);
     assert_eq!(
         (text(&again.stderr).as_str(), asked().lines().count()),
@@ -426,6 +426,7 @@ impl House {
         command
             .env_remove("CARGO_TARGET_DIR")
             .env("STRATA_TEST_PYTHON", "/bin/true")
+            .env("STRATA_TEST_NODE", "/bin")
             .env("CARGO_HOME", &self.folder);
         for variable in [
             "STRATA_DATABASE_URL",

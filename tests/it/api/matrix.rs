@@ -318,3 +318,39 @@ async fn sign_in_works_once(server: &Server) {
         assert_eq!(answer.status(), status, "{origin}");
     }
 }
+
+#[tokio::test]
+async fn every_route_asks_for_the_role_that_its_document_names() {
+    let rig = Rig::new("rest_matrix").await;
+    let server = Server::start(&rig).await;
+    let keys = keys(&server, ORG).await;
+    let document = api::rest::openapi();
+    let mut operations = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let role = operation["x-strata-role"].as_str();
+            let role = role.unwrap_or_else(|| panic!("{method} {path}: who may use it?"));
+            operations += 1;
+            let url = format!("{}{}", server.url, path.replace('{', "").replace('}', ""));
+            let ask = async |key: Option<&String>| {
+                let mut request = server.http.request(method.to_uppercase().parse().unwrap(), &url);
+                if let Some(key) = key {
+                    request = request.bearer_auth(key);
+                }
+                if method == "post" {
+                    request = request.json(&json!({}));
+                }
+                request.send().await.unwrap().status().as_u16()
+            };
+            let need = ROLES.iter().position(|known| *known == role);
+            let nobody = ask(None).await;
+            assert_eq!(nobody == 401, need.is_some(), "{method} {path} without a key: {nobody}");
+            for (at, key) in keys.iter().enumerate() {
+                let status = ask(Some(key)).await;
+                let refused = need.is_some_and(|need| at < need);
+                assert_eq!(status == 403, refused, "{method} {path} as {}: {status}", ROLES[at]);
+            }
+        }
+    }
+    assert!(operations >= 18, "{operations}");
+}
