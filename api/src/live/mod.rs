@@ -47,7 +47,8 @@ struct State {
     pos: i64,
     /// The position is one of this log, and not just the beginning.
     known: bool,
-    topics: HashMap<TopicId, Arc<Topic>>,
+    /// With the number of their readers.
+    topics: HashMap<TopicId, (Arc<Topic>, usize)>,
 }
 
 impl Live {
@@ -118,7 +119,7 @@ impl Live {
                 TopicId::Stream(event.stream_id.as_str().into()),
                 TopicId::Org(event.org_id.as_str().into()),
             ] {
-                if let Some(topic) = state.topics.get(&id) {
+                if let Some((topic, _)) = state.topics.get(&id) {
                     topic.push(Arc::clone(&event));
                     if !touched.iter().any(|known| Arc::ptr_eq(known, topic)) {
                         touched.push(Arc::clone(topic));
@@ -156,18 +157,22 @@ impl Live {
         }
         let floor = state.pos;
         let topic = state.topics.entry(id.clone());
-        let topic = Arc::clone(topic.or_insert_with(|| Arc::new(Topic::new(floor))));
+        let (topic, readers) = topic.or_insert_with(|| (Arc::new(Topic::new(floor)), 0));
+        *readers += 1;
+        let topic = Arc::clone(topic);
         drop(state);
         self.inner.wake.notify_one();
         topic
     }
 
     /// Leaves a topic; the last one takes it away.
-    fn leave(&self, id: &TopicId, topic: &Arc<Topic>) {
+    fn leave(&self, id: &TopicId) {
         let mut state = self.state();
-        // One in the map, one with whoever leaves.
-        if Arc::strong_count(topic) <= 2 {
-            state.topics.remove(id);
+        if let Some((_, readers)) = state.topics.get_mut(id) {
+            *readers -= 1;
+            if *readers == 0 {
+                state.topics.remove(id);
+            }
         }
     }
 

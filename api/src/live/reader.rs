@@ -96,6 +96,6 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.live.leave(&self.id, &self.topic);
+        self.live.leave(&self.id);
     }
 }
