@@ -6,6 +6,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::Response;
+use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -56,6 +57,10 @@ pub async fn serve(
         tokio::join!(live.run(bus, feeding.clone()), look_after(&app, &feeding));
     };
     let ending = shutdown.clone();
+    // Small messages must not wait for more to come.
+    let listener = listener.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
     let serving = axum::serve(listener, router(app.clone(), ops))
         .with_graceful_shutdown(async move { ending.cancelled().await });
     let serving = async {

@@ -316,7 +316,10 @@ fn the_checks_install_the_packages_that_tests_compare_with_once() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("installing Python packages"), "{said}");
     let asked = || fs::read_to_string(house.folder.join("bin/asked")).unwrap();
-    assert_eq!(asked(), "standardwebhooks==1.* schemathesis==4.32.* gql[websockets]==4.*\n");
+    assert_eq!(
+        asked(),
+        "standardwebhooks==1.* schemathesis==4.32.* gql[websockets]==4.*\n"
+    );
     let again = house.run(["test"], &[("STRATA_TEST_PYTHON", "")]);
     assert_eq!(
         (text(&again.stderr).as_str(), asked().lines().count()),

@@ -333,7 +333,9 @@ async fn every_route_asks_for_the_role_that_its_document_names() {
             operations += 1;
             let url = format!("{}{}", server.url, path.replace('{', "").replace('}', ""));
             let ask = async |key: Option<&String>| {
-                let mut request = server.http.request(method.to_uppercase().parse().unwrap(), &url);
+                let mut request = server
+                    .http
+                    .request(method.to_uppercase().parse().unwrap(), &url);
                 if let Some(key) = key {
                     request = request.bearer_auth(key);
                 }
@@ -344,11 +346,20 @@ async fn every_route_asks_for_the_role_that_its_document_names() {
             };
             let need = ROLES.iter().position(|known| *known == role);
             let nobody = ask(None).await;
-            assert_eq!(nobody == 401, need.is_some(), "{method} {path} without a key: {nobody}");
+            assert_eq!(
+                nobody == 401,
+                need.is_some(),
+                "{method} {path} without a key: {nobody}"
+            );
             for (at, key) in keys.iter().enumerate() {
                 let status = ask(Some(key)).await;
                 let refused = need.is_some_and(|need| at < need);
-                assert_eq!(status == 403, refused, "{method} {path} as {}: {status}", ROLES[at]);
+                assert_eq!(
+                    status == 403,
+                    refused,
+                    "{method} {path} as {}: {status}",
+                    ROLES[at]
+                );
             }
         }
     }
