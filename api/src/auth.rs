@@ -7,6 +7,7 @@ use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use commands::access::{AccessError, Identity};
+use domain::trace::TraceParent;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
@@ -112,7 +113,11 @@ impl FromRequestParts<App> for Viewer {
         if let Some(viewer) = parts.extensions.get::<Self>() {
             return Ok(viewer.clone());
         }
-        let viewer = app.viewer(&parts.method, &parts.headers).await?;
+        let mut viewer = app.viewer(&parts.method, &parts.headers).await?;
+        // What the request's own span says comes before what its header says.
+        if let Some(trace) = parts.extensions.get::<TraceParent>() {
+            viewer.trace = Some(trace.to_string());
+        }
         parts.extensions.insert(viewer.clone());
         Ok(viewer)
     }
@@ -142,6 +147,10 @@ pub(crate) fn session_of(headers: &HeaderMap) -> Option<&str> {
 /// a request could change something or opens a socket.
 fn require_same_origin(method: &Method, headers: &HeaderMap) -> Result<(), Fault> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let site = headers
+        .get("sec-fetch-site")
+        .and_then(|value| value.to_str().ok());
+    let near = site.is_none_or(|site| site == "same-origin" || site == "none");
     let same = match text(ORIGIN) {
         Some(origin) => {
             let authority = origin.split_once("://").map(|(_, rest)| rest);
@@ -149,7 +158,7 @@ fn require_same_origin(method: &Method, headers: &HeaderMap) -> Result<(), Fault
         }
         None => method == Method::GET || method == Method::HEAD,
     };
-    if same {
+    if same && near {
         return Ok(());
     }
     Err(Fault::new(

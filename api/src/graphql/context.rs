@@ -60,6 +60,13 @@ pub(super) async fn ready<'a>(
 ) -> Result<(&'a Core, &'a Viewer), Fault> {
     let (core, viewer) = (core(ctx)?, viewer(ctx)?);
     if let Some(Position(pos)) = wait_for {
+        if pos > read::head(&core.pool).await? {
+            return Err(Fault::invalid(
+                "POSITION_AHEAD",
+                format!("the log has not come to position {pos}"),
+                "wait for a position that a change has returned",
+            ));
+        }
         read::wait_for(&core.pool, pos, PATIENCE).await?;
     }
     Ok((core, viewer))

@@ -319,6 +319,7 @@ impl Job {
     ) -> async_graphql::Result<Connection<String, Event>> {
         let mut kinds = types.unwrap_or_default();
         kinds.truncate(50);
+        kinds.retain(|kind| !kind.contains('\0'));
         let filter = StreamFilter {
             stream_id: format!("job:{}", self.0.job_id),
             kinds,
@@ -335,7 +336,7 @@ impl Job {
     }
 
     /// Attempts of all its nodes and children, or of one of them, by name and number.
-    #[graphql(complexity = "100 + first.unwrap_or(50) as usize * child_complexity")]
+    #[graphql(complexity = "100 + page::cost(first, child_complexity)")]
     async fn attempts(
         &self,
         ctx: &Context<'_>,

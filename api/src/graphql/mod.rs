@@ -56,5 +56,4 @@ fn builder() -> async_graphql::SchemaBuilder<Query, Mutation, Subscription> {
         .limit_complexity(COMPLEXITY_MAX)
         .limit_recursive_depth(24)
         .limit_directives(16)
-        .extension(limits::Limits)
 }

@@ -210,6 +210,9 @@ impl Node {
         after: Option<String>,
         status: Option<NodeStatus>,
     ) -> async_graphql::Result<Connection<String, Node>> {
+        if self.0.kind != "fan_out" || self.0.child_index.is_some() {
+            return Ok(Connection::new(false, false));
+        }
         let filter = ChildFilter {
             job_id: self.0.job_id.clone(),
             parent: self.0.node_id.clone(),
@@ -225,7 +228,7 @@ impl Node {
     }
 
     /// Why it is not running, by the facts that decide it.
-    #[graphql(complexity = 1000)]
+    #[graphql(complexity = 4000)]
     async fn why(&self, ctx: &Context<'_>) -> async_graphql::Result<Json<Value>> {
         let job: JobId = self
             .0
@@ -298,7 +301,7 @@ impl Attempt {
     }
 
     /// What it wrote, the last lines if they are many.
-    #[graphql(complexity = "20 + child_complexity")]
+    #[graphql(complexity = "500 + child_complexity")]
     async fn logs(
         &self,
         ctx: &Context<'_>,

@@ -23,10 +23,15 @@ pub(super) fn size(first: Option<i32>) -> Result<i64, Fault> {
     }
 }
 
+/// Nothing costs more.
+const COST_MAX: usize = 1 << 40;
+
 /// What the rows of a page cost. A size that is not allowed is refused later; here it must only not overflow.
 pub(super) fn cost(first: Option<i32>, each: usize) -> usize {
     let rows = first.unwrap_or(PAGE).clamp(1, PAGE_MAX);
-    usize::try_from(rows).unwrap_or(1).saturating_mul(each)
+    let cost = usize::try_from(rows).unwrap_or(1).saturating_mul(each);
+    // So much is refused in any case, and sums of it still fit.
+    cost.min(COST_MAX)
 }
 
 /// A page with nothing besides its rows.

@@ -136,7 +136,7 @@ impl Subscription {
         }))
     }
 
-    /// Everything that happens to one job, to its end.
+    /// Everything that happens to one job.
     async fn job(
         &self,
         ctx: &Context<'_>,
@@ -174,13 +174,13 @@ impl Subscription {
             .await;
         let reader = reader.map_err(Fault::from)?;
         let state = (core, org, filter, reader);
-        Ok(Box::pin(stream::unfold(
+        Ok(until_error(Box::pin(stream::unfold(
             state,
             |(core, org, filter, mut reader)| async move {
                 let message = changed_jobs(&core, &org, &filter, &mut reader).await;
                 Some((message, (core, org, filter, reader)))
             },
-        )))
+        ))))
     }
 
     /// Everything that happens to one asset.
@@ -213,7 +213,7 @@ impl Subscription {
                 })
             }
         });
-        Ok(Box::pin(messages))
+        Ok(until_error(Box::pin(messages)))
     }
 
     /// How far a job is: now, and whenever that changes, gathered.
@@ -227,13 +227,13 @@ impl Subscription {
         let topic = job_topic(&core, &org, &job_id).await?;
         let reader = core.live.reader(topic, None).await.map_err(Fault::from)?;
         let state = (core, org, job_id, reader, true);
-        Ok(Box::pin(stream::unfold(
+        Ok(until_error(Box::pin(stream::unfold(
             state,
             |(core, org, job_id, mut reader, first)| async move {
                 let message = next_progress(&core, &org, &job_id, &mut reader, first).await;
                 Some((message, (core, org, job_id, reader, false)))
             },
-        )))
+        ))))
     }
 }
 
@@ -256,6 +256,17 @@ async fn asset_topic(core: &Core, org: &str, id: &str) -> Result<TopicId, Fault>
     }
 }
 
+/// A feed that ends with its first error: what could not be told must not be skipped, and whoever wants to
+/// go on subscribes again after the last cursor.
+fn until_error<T: Send + 'static>(feed: Feed<T>) -> Feed<T> {
+    Box::pin(stream::unfold(Some(feed), |feed| async move {
+        let mut feed = feed?;
+        let item = feed.next().await?;
+        let rest = item.is_ok().then_some(feed);
+        Some((item, rest))
+    }))
+}
+
 /// Every event that is wanted, with its cursor.
 fn each<T: Send + 'static>(
     reader: Reader,
@@ -276,7 +287,7 @@ fn each<T: Send + 'static>(
             Some((stream::iter(batch), (reader, wanted, make)))
         },
     );
-    Box::pin(batches.flatten())
+    until_error(Box::pin(batches.flatten()))
 }
 
 async fn changed_jobs(

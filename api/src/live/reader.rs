@@ -83,9 +83,9 @@ impl Reader {
                 let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
                 let head = read::log_head(pool).await?.pos;
                 let events = read::stream_after(pool, stream, self.pos, head, limit).await?;
-                let full = events.len() == BATCH;
+                // There may be more, left out because of their number or their size.
                 let last = events.last().map(|event| event.pos);
-                (events, if full { last.unwrap_or(head) } else { head })
+                (events, last.unwrap_or(head))
             }
             TopicId::Org(org) => read::org_after(pool, org, self.pos, RANGE).await?,
         };

@@ -51,7 +51,11 @@ pub(super) async fn request(app: &App, viewer: &Viewer, named: Named) -> Result<
         Named::Request(id) => id,
         Named::Job(id) => request_of(app, id).await?,
     };
-    let shown = || Fault::not_found("request", &request_id.to_string());
+    // By the name that was asked for: a request of somebody else must not be told.
+    let shown = || match named {
+        Named::Request(id) => Fault::not_found("request", &id.to_string()),
+        Named::Job(id) => Fault::not_found("job", &id.to_string()),
+    };
     let ids = [request_id.to_string()];
     let pool = &app.core().pool;
     let rows = read::requests_by_id(pool, viewer.org(), &ids).await?;

@@ -156,7 +156,7 @@ impl Access {
         Ok(store::list(&self.pool, org_id, LIST_MAX).await?)
     }
 
-    /// Ends a key for good.
+    /// Ends a key for good. Within one organisation, keys of operators are left alone.
     pub async fn revoke(
         &self,
         org_id: Option<&str>,

@@ -123,7 +123,7 @@ pub(super) async fn revoke(
 ) -> sqlx::Result<Option<Key>> {
     sqlx::query_as(
         "update dagapp.api_keys set revoked_at = coalesce(revoked_at, clock_timestamp())
-         where key_id = $1 and ($2::text is null or org_id = $2)
+         where key_id = $1 and ($2::text is null or (org_id = $2 and not operator))
          returning key_id, org_id, label, role, operator, prefix, created_by, created_at, expires_at,
                    revoked_at, last_used_at",
     )

@@ -18,6 +18,9 @@ const APPEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// A database that does not answer for so long is gone without a word, as after a power cut.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 
+/// What the database lets a read take.
+const READ_TIMEOUT: &str = "30s";
+
 /// How to reach the database.
 #[derive(Debug, Clone)]
 pub struct Connect {
@@ -69,10 +72,15 @@ const READ_STREAM: &str =
 impl PostgresLog {
     /// Connects now or fails.
     pub async fn connect(connect: &Connect) -> Result<Self, LogError> {
+        // A read that was given up must not keep its connection.
+        let readers = connect
+            .options
+            .clone()
+            .options([("statement_timeout", READ_TIMEOUT)]);
         let pool = PgPoolOptions::new()
             .max_connections(connect.readers)
             .acquire_timeout(Duration::from_secs(10))
-            .connect_with(connect.options.clone())
+            .connect_with(readers)
             .await?;
         Ok(Self {
             pool,

@@ -10,6 +10,8 @@ use crate::Error;
 
 /// Bytes of one read; a single larger event still comes alone.
 const READ_BYTES_MAX: i64 = 4 * 1024 * 1024;
+/// No event is larger.
+const EVENT_BYTES_MAX: i64 = 2 * 1024 * 1024;
 
 /// One event as it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, FromRow)]
@@ -75,7 +77,7 @@ pub async fn log_after(pool: &PgPool, pos: i64, limit: i64) -> Result<Vec<LogEve
     Ok(rows.fetch_all(pool).await?)
 }
 
-/// Events of one stream after a position, up to another.
+/// Events of one stream after a position, up to another; fewer if they are large.
 pub async fn stream_after(
     pool: &PgPool,
     stream_id: &str,
@@ -85,14 +87,19 @@ pub async fn stream_after(
 ) -> Result<Vec<LogEvent>, Error> {
     let rows = sqlx::query_as(
         "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
-         from dagapp.events where stream_id = $1 and pos > $2 and pos <= $3
-         order by version limit $4",
+         from (select *, sum(octet_length(payload)) over (order by version) as total,
+                      row_number() over (order by version) as nth
+               from (select * from dagapp.events where stream_id = $1 and pos > $2 and pos <= $3
+                     order by version limit $4) few) e
+         where total <= $5 or nth = 1
+         order by version",
     );
     let rows = rows.bind(stream_id).bind(pos).bind(upto).bind(limit);
-    Ok(rows.fetch_all(pool).await?)
+    Ok(rows.bind(READ_BYTES_MAX).fetch_all(pool).await?)
 }
 
-/// Events of one organisation among the next `range` positions, and the last position looked at.
+/// Events of one organisation among the next `range` positions, and the last position looked at; a shorter
+/// range if they are large.
 pub async fn org_after(
     pool: &PgPool,
     org_id: &str,
@@ -103,11 +110,19 @@ pub async fn org_after(
     let upto = head.min(pos + range);
     let rows = sqlx::query_as(
         "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
-         from dagapp.events where pos > $1 and pos <= $2 and org_id = $3
+         from (select *, sum(octet_length(payload)) over (order by pos) as total,
+                      row_number() over (order by pos) as nth
+               from dagapp.events where pos > $1 and pos <= $2 and org_id = $3) e
+         where total <= $4 or nth = 1
          order by pos",
     );
-    let rows = rows.bind(pos).bind(upto).bind(org_id);
-    Ok((rows.fetch_all(pool).await?, upto))
+    let rows = rows.bind(pos).bind(upto).bind(org_id).bind(READ_BYTES_MAX);
+    let events: Vec<LogEvent> = rows.fetch_all(pool).await?;
+    let bytes: usize = events.iter().map(|event| event.payload.len()).sum();
+    // Near the bound some may have been left out: go on right behind the last one.
+    let cut = i64::try_from(bytes).unwrap_or(i64::MAX) > READ_BYTES_MAX - EVENT_BYTES_MAX;
+    let last = events.last().map(|event| event.pos);
+    Ok((events, if cut { last.unwrap_or(upto) } else { upto }))
 }
 
 /// The events at these positions that belong to the organisation.

@@ -81,7 +81,9 @@ fn parse_time_cursor(cursor: Option<&str>) -> Result<Option<(DateTime<Utc>, &str
     let Some(text) = cursor else { return Ok(None) };
     let parsed = text.split_once('_').and_then(|(micros, id)| {
         let at = DateTime::from_timestamp_micros(micros.parse().ok()?)?;
-        Some((at, id))
+        // What no database keeps is no place in a list.
+        let fits = (0..=253_402_300_799).contains(&at.timestamp()) && !id.contains('\0');
+        fits.then_some((at, id))
     });
     parsed
         .map(Some)

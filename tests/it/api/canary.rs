@@ -51,7 +51,7 @@ async fn keys_and_secrets_show_up_nowhere() {
     rig.all_ended(DEADLINE).await;
 
     let mut canaries = vec![SECRET.to_owned(), server.key.clone()];
-    canaries.push(server.key.split('_').next_back().unwrap().to_owned());
+    canaries.push(server.key.splitn(3, '_').last().unwrap().to_owned());
     let mut messages = Vec::new();
     // Heartbeats never end; what was sent before has arrived when our own message comes back.
     let last = format!("{}.last", rig.prefix);

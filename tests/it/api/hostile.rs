@@ -28,6 +28,12 @@ async fn documents_that_are_bombs_are_refused() {
         .collect();
     let fields = "head ".repeat(5_000);
     let cycle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }".to_owned();
+    let mut multiplied = "{ ...F0 }".to_owned();
+    for level in 0..20 {
+        let next = format!("...F{} ", level + 1).repeat(9);
+        multiplied.push_str(&format!(" fragment F{level} on Query {{ {next} }}"));
+    }
+    multiplied.push_str(" fragment F20 on Query { head }");
     let lists =
         "{ jobs(first: 200) { nodes { events(first: 200) { nodes { data } } } } }".to_owned();
     let brackets = "{".repeat(50_000);
@@ -37,6 +43,7 @@ async fn documents_that_are_bombs_are_refused() {
         ("aliases", format!("{{ {aliases} }}")),
         ("fields", format!("{{ {fields} }}")),
         ("cycle", cycle),
+        ("multiplied fragments", multiplied),
         ("lists", lists),
         ("brackets", brackets),
         ("directives", directives),

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::{answer, json, sse, ws};
 use crate::app::App;
 use crate::error::{Category, Fault};
+use crate::graphql::limits;
 use crate::viewer::Viewer;
 
 /// Longest document in an address.
@@ -37,7 +38,7 @@ pub(super) async fn post(
     let bytes = bytes.map_err(|_| too_large(app.core().options.body_bytes_max))?;
     let document = document(&bytes)?;
     if wants_stream(&parts.headers) {
-        return sse::stream(&app, &viewer, document);
+        return sse::stream(&app, &viewer, document, asked(parts));
     }
     let answered = answer(&app, &viewer, document).await;
     Ok(as_json(json(answered)))
@@ -76,8 +77,25 @@ pub(super) async fn get(
             "POST to /graphql, or open /graphiql in a browser",
         ));
     }
-    let document = in_address(&parts)?;
-    sse::stream(&app, &viewer, document)
+    let mut document = in_address(&parts)?;
+    // Any page can make a browser fetch an address: nothing may change by it.
+    let watches = document.parsed_query().is_ok_and(limits::only_watches);
+    if !watches {
+        return Err(Fault::new(
+            Category::Malformed,
+            "USE_POST",
+            "only subscriptions are taken from an address",
+            "send queries and changes by POST",
+        ));
+    }
+    sse::stream(&app, &viewer, document, asked(parts))
+}
+
+fn asked(parts: Parts) -> sse::Asked {
+    sse::Asked {
+        method: parts.method,
+        headers: parts.headers,
+    }
 }
 
 async fn socket(app: App, parts: &mut Parts) -> Result<Response, Fault> {

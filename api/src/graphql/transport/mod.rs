@@ -9,9 +9,11 @@ use std::time::Duration;
 use async_graphql::{Request, Response};
 use axum::Router;
 use axum::routing::post;
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt as _, future, stream};
 
-use super::errors;
 use super::loaders::loaders;
+use super::{errors, limits};
 use crate::app::App;
 use crate::error::{Category, Fault};
 use crate::viewer::Viewer;
@@ -25,15 +27,31 @@ pub(crate) fn router() -> Router<App> {
     Router::new().route("/graphql", post(http::post).get(http::get))
 }
 
-/// The request with everything that resolvers look for.
-fn prepared(app: &App, viewer: &Viewer, request: Request) -> Request {
+/// The request with everything that resolvers look for; refused if its document is too much to look at.
+fn prepared(app: &App, viewer: &Viewer, mut request: Request) -> Result<Request, Box<Response>> {
+    match request.parsed_query() {
+        Ok(document) => limits::check(document).map_err(|fault| Box::new(refused(fault)))?,
+        Err(error) => return Err(Box::new(Response::from_errors(vec![error]))),
+    }
     let loaders = loaders(app.core().pool.clone(), viewer.org());
-    request.data(viewer.clone()).data(loaders)
+    Ok(request.data(viewer.clone()).data(loaders))
+}
+
+/// The answers to a document, one or many.
+fn answers(app: &App, viewer: &Viewer, request: Request) -> BoxStream<'static, Response> {
+    match prepared(app, viewer, request) {
+        Ok(request) => app.core().schema.execute_stream(request),
+        Err(refused) => stream::once(future::ready(*refused)).boxed(),
+    }
 }
 
 /// One answer, in time.
 async fn answer(app: &App, viewer: &Viewer, request: Request) -> Response {
-    let executing = app.core().schema.execute(prepared(app, viewer, request));
+    let request = match prepared(app, viewer, request) {
+        Ok(request) => request,
+        Err(refused) => return *refused,
+    };
+    let executing = app.core().schema.execute(request);
     match tokio::time::timeout(ANSWER_TIMEOUT, executing).await {
         Ok(response) => response,
         Err(_) => refused(Fault::new(

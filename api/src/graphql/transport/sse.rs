@@ -4,28 +4,33 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use async_graphql::Request;
+use axum::http::{HeaderMap, Method};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
-use super::{SEND_TIMEOUT, json, prepared};
+use super::{SEND_TIMEOUT, json};
 use crate::app::{App, Place};
-use crate::error::Fault;
+use crate::error::{Category, Fault};
 use crate::viewer::Viewer;
 
 /// A sign of life for whatever stands in between.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How often the key is looked at again.
+const LOOK_EVERY: Duration = Duration::from_secs(15);
 
-pub(super) fn stream(app: &App, viewer: &Viewer, request: Request) -> Result<Response, Fault> {
+pub(super) fn stream(
+    app: &App,
+    viewer: &Viewer,
+    request: Request,
+    asked: Asked,
+) -> Result<Response, Fault> {
     let place = app.take_place()?;
-    let answers = app
-        .core()
-        .schema
-        .execute_stream(prepared(app, viewer, request));
+    let answers = super::answers(app, viewer, request);
     // One message waits at most: a reader that does not read is let go, and nothing piles up.
     let (to, from) = mpsc::channel(1);
-    tokio::spawn(feed(answers, to, place));
+    tokio::spawn(feed(app.clone(), asked, answers, to, place));
     let events = stream::unfold(from, |mut from| async move {
         let event: Option<Event> = from.recv().await;
         event.map(|event| (Ok::<_, Infallible>(event), from))
@@ -34,15 +39,30 @@ pub(super) fn stream(app: &App, viewer: &Viewer, request: Request) -> Result<Res
     Ok(Sse::new(events).keep_alive(alive).into_response())
 }
 
+/// What a request came with, to ask again who sent it.
+pub(super) struct Asked {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+}
+
 async fn feed(
+    app: App,
+    asked: Asked,
     mut answers: stream::BoxStream<'static, async_graphql::Response>,
     to: mpsc::Sender<Event>,
     _place: Place,
 ) {
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    looks.reset();
     loop {
         let answer = tokio::select! {
             answer = answers.next() => answer,
             () = to.closed() => return,
+            _ = looks.tick() => match app.viewer(&asked.method, &asked.headers).await {
+                // The key was revoked, or has expired.
+                Err(fault) if fault.category == Category::Authentication => return,
+                _ => continue,
+            },
         };
         let Some(answer) = answer else { break };
         let text = String::from_utf8(json(answer)).unwrap_or_default();

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 
-use super::{SEND_TIMEOUT, json as json_of, prepared};
+use super::{SEND_TIMEOUT, json as json_of};
 use crate::app::{App, Place};
 use crate::error::{Category, Fault};
 use crate::viewer::Viewer;
@@ -283,8 +283,7 @@ impl Talk {
         }
         self.count += 1;
         let number = self.count;
-        let request = prepared(&self.app, &self.viewer, request);
-        let answers = self.app.core().schema.execute_stream(request);
+        let answers = super::answers(&self.app, &self.viewer, request);
         let (answers, handle) = stream::abortable(answers);
         let named = id.clone();
         let answers = answers.map(move |answer| (named.clone(), number, Some(answer)));

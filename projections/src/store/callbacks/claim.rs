@@ -79,6 +79,7 @@ const PICK: &str = "
         for update skip locked
     ) o
     where coalesce(b.free, 1) > 0 and (e.open_until is null or e.open_until <= clock_timestamp())
+      and (e.openings is null or e.openings = 0 or e.probe_until is null or e.probe_until <= clock_timestamp())
     limit $5";
 
 /// Claims some callbacks.
