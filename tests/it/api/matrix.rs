@@ -331,7 +331,7 @@ async fn every_route_asks_for_the_role_that_its_document_names() {
             let role = operation["x-strata-role"].as_str();
             let role = role.unwrap_or_else(|| panic!("{method} {path}: who may use it?"));
             operations += 1;
-            let url = format!("{}{}", server.url, path.replace('{', "").replace('}', ""));
+            let url = format!("{}{}", server.url, path.replace(['{', '}'], ""));
             let ask = async |key: Option<&String>| {
                 let mut request = server
                     .http
