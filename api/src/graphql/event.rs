@@ -57,6 +57,7 @@ impl Event {
     }
 
     /// Everything that it says.
+    #[graphql(complexity = 20)]
     async fn data(&self) -> Json<Value> {
         Json(self.0.data())
     }

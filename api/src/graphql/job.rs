@@ -2,7 +2,7 @@
 
 use async_graphql::connection::Connection;
 use async_graphql::{Context, InputObject, Json, Object, SimpleObject};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike as _, Utc};
 use projections::read::{self, AttemptFilter, JobFilter as Filter, StreamFilter};
 use serde_json::Value;
 use std::sync::Arc;
@@ -45,6 +45,12 @@ impl JobFilter {
                 format!("a filter has at most {TEXT_BYTES_MAX} bytes of text, and no U+0000"),
                 "search for less",
             ));
+        }
+        let years = 0..=9999;
+        let times = [self.created_from, self.created_until];
+        if times.iter().flatten().any(|at| !years.contains(&at.year())) {
+            let message = "a time of a filter lies in the years 0 to 9999";
+            return Err(Fault::invalid("FILTER", message, "choose another time"));
         }
         let mut statuses: Vec<_> = self.status.unwrap_or_default();
         statuses.dedup();
@@ -177,6 +183,7 @@ impl Job {
         JobStatus::of(&self.0.status)
     }
 
+    #[graphql(complexity = 100)]
     async fn inputs(&self) -> Json<Value> {
         Json(self.0.input_params.clone())
     }
@@ -212,6 +219,7 @@ impl Job {
         self.0.degraded
     }
 
+    #[graphql(complexity = 100)]
     async fn result(&self) -> Option<Json<Value>> {
         self.0.result.clone().map(Json)
     }

@@ -126,6 +126,7 @@ impl Node {
         Ok(loaded.map(Json))
     }
 
+    #[graphql(complexity = 20)]
     async fn output(&self) -> Option<Json<Value>> {
         self.0.output.clone().map(Json)
     }
@@ -271,6 +272,7 @@ impl Attempt {
         NodeStatus::of(&self.0.status)
     }
 
+    #[graphql(complexity = 20)]
     async fn output(&self) -> Option<Json<Value>> {
         self.0.output.clone().map(Json)
     }

@@ -64,6 +64,7 @@ impl Request {
         self.0.workflow_version
     }
 
+    #[graphql(complexity = 100)]
     async fn inputs(&self) -> Json<Value> {
         Json(self.0.inputs.clone())
     }

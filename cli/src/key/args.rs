@@ -19,7 +19,7 @@ Admins make keys of their own organisation, operators of any.")]
     Create(CreateArgs),
     /// List keys: who may do what, and when they last did; the keys themselves are kept nowhere
     List(ListArgs),
-    /// End a key for good; it is refused everywhere within two seconds
+    /// End a key for good; new requests are refused within two seconds, open streams end soon after
     Revoke(RevokeArgs),
     /// Print a link that signs a browser in, once within 15 minutes
     SignIn(SignInArgs),

@@ -38,7 +38,7 @@ async fn a_job_is_submitted_seen_and_steered() {
         .data(
             "query($id: String!, $p: Position) { job(id: $id, waitFor: $p) {
                 status progress { done total percent } request { id jobId } asset { id }
-                nodes { id kind status input output attempts { number status logs { message } } why }
+                nodes { id kind status input output attempts { number status logs { message } } }
                 edges { from to } timeline { node completedAt } callbacks { id }
                 workflow { version inputs nodes { id } }
                 events(first: 2) { nodes { type version actor } pageInfo { endCursor hasNextPage } } } }",
@@ -49,6 +49,14 @@ async fn a_job_is_submitted_seen_and_steered() {
     assert_eq!(job["status"], "COMPLETED", "{job:#}");
     assert_eq!(job["progress"]["done"], job["progress"]["total"]);
     assert_eq!(job["request"]["jobId"], first["jobId"]);
+    let why = "query($id: String!, $n: String!) { job(id: $id) { node(id: $n) { why } } }";
+    let why = server
+        .data(
+            why,
+            json!({"id": first["jobId"], "n": job["nodes"][0]["id"]}),
+        )
+        .await;
+    assert_eq!(why["job"]["node"]["why"]["reason"], "completed");
     assert_eq!(job["events"]["nodes"][0]["type"], "job_created");
     assert_eq!(job["events"]["pageInfo"]["hasNextPage"], true);
     let names = job["nodes"].as_array().unwrap().len();

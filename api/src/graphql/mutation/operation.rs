@@ -80,7 +80,7 @@ impl Operation {
         })
     }
 
-    /// Ends a key for good. It is refused within two seconds everywhere.
+    /// Ends a key for good. New requests are refused within two seconds; what is open ends soon after.
     async fn revoke_key(&self, ctx: &Context<'_>, id: String) -> async_graphql::Result<Key> {
         let viewer = viewer(ctx)?.require(Role::Admin)?;
         let org = (!viewer.is_operator()).then(|| viewer.org());

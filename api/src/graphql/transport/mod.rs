@@ -20,6 +20,8 @@ use crate::viewer::Viewer;
 
 /// How long one answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of one answer.
+const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How long a message may wait for a reader that does not read.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -69,8 +71,17 @@ fn refused(fault: Fault) -> Response {
     Response::from_errors(vec![error.into_server_error(async_graphql::Pos::default())])
 }
 
-/// The JSON of an answer; every error in it has a code.
+/// The JSON of an answer; every error in it has a code. One that is too large is not sent.
 fn json(mut response: Response) -> Vec<u8> {
     response.errors.iter_mut().for_each(errors::explain);
+    if domain::json::size_bytes(&response) > ANSWER_BYTES_MAX {
+        response = refused(Fault::new(
+            Category::Limit,
+            "ANSWER_TOO_LARGE",
+            format!("an answer has at most {ANSWER_BYTES_MAX} bytes"),
+            "ask for fewer rows, or for fewer of their large fields",
+        ));
+        response.errors.iter_mut().for_each(errors::explain);
+    }
     serde_json::to_vec(&response).unwrap_or_default()
 }

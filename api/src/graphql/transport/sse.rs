@@ -18,7 +18,7 @@ use crate::viewer::Viewer;
 /// A sign of life for whatever stands in between.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How often the key is looked at again.
-const LOOK_EVERY: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) fn stream(
     app: &App,

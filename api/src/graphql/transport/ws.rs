@@ -27,7 +27,7 @@ const PROTOCOL: &str = "graphql-transport-ws";
 /// How long a client may take to say hello.
 const INIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a client is asked whether it is there, and its key looked at.
-const PING_EVERY: Duration = Duration::from_secs(15);
+const PING_EVERY: Duration = Duration::from_secs(5);
 /// A client that says nothing for so long is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 const MESSAGE_BYTES_MAX: usize = 256 * 1024;
@@ -274,7 +274,8 @@ impl Talk {
             self.app.core().limiter.check(self.viewer.actor())
         };
         if let Err(fault) = admitted {
-            let errors = super::refused(fault).errors;
+            let mut errors = super::refused(fault).errors;
+            errors.iter_mut().for_each(super::errors::explain);
             return send(
                 socket,
                 json!({"id": id, "type": "error", "payload": errors}),
