@@ -45,8 +45,6 @@ struct Inner {
 struct State {
     /// Everything up to here was laid into the topics.
     pos: i64,
-    /// The position is one of this log, and not just the beginning.
-    known: bool,
     /// With the number of their readers.
     topics: HashMap<TopicId, (Arc<Topic>, usize)>,
 }
@@ -74,6 +72,11 @@ impl Live {
 
     async fn follow(&self) {
         loop {
+            if self.is_idle() {
+                // Whoever comes says where to begin; until then the log is nobody's concern here.
+                self.inner.wake.notified().await;
+                continue;
+            }
             match self.step().await {
                 Ok(true) => {}
                 Ok(false) => {
@@ -87,22 +90,13 @@ impl Live {
         }
     }
 
+    fn is_idle(&self) -> bool {
+        self.state().topics.is_empty()
+    }
+
     /// One look; whether there may be more at once.
     async fn step(&self) -> Result<bool, projections::Error> {
-        let (pos, idle) = {
-            let state = self.state();
-            (state.pos, state.topics.is_empty())
-        };
-        if idle {
-            let head = read::log_head(&self.inner.pool).await?;
-            let mut state = self.state();
-            // Whoever came in the meantime counts on everything after the position that they saw.
-            if state.topics.is_empty() {
-                state.pos = head.pos;
-                state.known = true;
-            }
-            return Ok(false);
-        }
+        let pos = self.state().pos;
         let events = read::log_after(&self.inner.pool, pos, BATCH).await?;
         let more = !events.is_empty();
         self.lay(events);
@@ -141,7 +135,9 @@ impl Live {
         loop {
             if let Ok(mut hints) = bus.client.subscribe(bus.subjects.log_grew()).await {
                 while hints.next().await.is_some() {
-                    self.inner.wake.notify_one();
+                    if !self.is_idle() {
+                        self.inner.wake.notify_one();
+                    }
                 }
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -151,9 +147,9 @@ impl Live {
     /// Joins a topic, making it if nobody listens to it yet.
     fn join(&self, id: &TopicId, head: i64) -> Arc<Topic> {
         let mut state = self.state();
-        if !state.known {
+        // Nobody has listened: what was before is in the log, for whoever wants it.
+        if state.topics.is_empty() {
             state.pos = head;
-            state.known = true;
         }
         let floor = state.pos;
         let topic = state.topics.entry(id.clone());
