@@ -32,7 +32,7 @@ pub use nodes::{
     AttemptFilter, ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes,
     children, fan_outs, fan_outs_of_jobs, node, nodes, nodes_of_jobs,
 };
-pub use owners::{Owner, Waiting, owners, waiting};
+pub use owners::{Owner, owners};
 pub use platforms::{Platform, platforms};
 pub use position::{
     Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,

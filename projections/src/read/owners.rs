@@ -20,15 +20,6 @@ pub struct Owner {
     pub open_nodes: i64,
 }
 
-/// Jobs that nobody has yet.
-#[derive(Debug, Clone, PartialEq, FromRow, Serialize)]
-pub struct Waiting {
-    pub unclaimed: i64,
-    pub oldest_seconds: Option<f64>,
-    pub open: i64,
-    pub quarantined: i64,
-}
-
 /// All orchestrators, the youngest lease first.
 pub async fn owners(pool: &PgPool) -> Result<Vec<Owner>, Error> {
     let rows = sqlx::query_as(
@@ -41,16 +32,4 @@ pub async fn owners(pool: &PgPool) -> Result<Vec<Owner>, Error> {
          order by o.beat_at desc limit 1000",
     );
     Ok(rows.fetch_all(pool).await?)
-}
-
-/// What waits for an orchestrator; `claims_max` claims put a job into quarantine.
-pub async fn waiting(pool: &PgPool, claims_max: i32) -> Result<Waiting, Error> {
-    let row = sqlx::query_as(
-        "select count(*) filter (where owner_id is null) as unclaimed,
-                extract(epoch from clock_timestamp() - min(submitted_at) filter (where owner_id is null))
-                    ::double precision as oldest_seconds,
-                count(*) as open, count(*) filter (where claims >= $1) as quarantined
-         from dagapp.open_jobs",
-    );
-    Ok(row.bind(claims_max).fetch_one(pool).await?)
 }
