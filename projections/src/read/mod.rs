@@ -30,7 +30,7 @@ pub use feed::{
 pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id, matching_jobs};
 pub use nodes::{
     AttemptFilter, ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes,
-    children, fan_outs, fan_outs_of_jobs, node, nodes, nodes_of_jobs,
+    children, fan_outs, fan_outs_of_jobs, node, nodes_of_jobs,
 };
 pub use owners::{Owner, owners};
 pub use platforms::{Platform, platforms};

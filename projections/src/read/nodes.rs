@@ -74,35 +74,6 @@ const NODE: &str =
             updated_at, dispatched_pos
      from dagapp.dag_node_states";
 
-/// Nodes in topological order, each fan-out followed by its children; without them on request.
-pub async fn nodes(
-    pool: &PgPool,
-    job_id: &str,
-    with_children: bool,
-    wanted: i64,
-    cursor: Option<&str>,
-) -> Result<Page<Node>, Error> {
-    let limit = limit(wanted);
-    let after = cursor.map(parse_place).transpose()?;
-    let mut query = sqlx::QueryBuilder::new(NODE);
-    query.push(" where job_id = ").push_bind(job_id);
-    if !with_children {
-        query.push(" and child_index is null");
-    }
-    if let Some((ordinal, child)) = after {
-        query.push(" and (ordinal > ").push_bind(ordinal);
-        query.push(" or (ordinal = ").push_bind(ordinal);
-        query
-            .push(" and child_index > ")
-            .push_bind(child)
-            .push("))");
-    }
-    query.push(" order by ordinal, child_index nulls first limit ");
-    query.push_bind(limit + 1);
-    let rows = query.build_query_as().persistent(false).fetch_all(pool);
-    Ok(Page::cut(rows.await?, limit, place))
-}
-
 /// The nodes of several jobs without the children of fan-outs, at most `each` of every job.
 pub async fn nodes_of_jobs(pool: &PgPool, jobs: &[String], each: i64) -> Result<Vec<Node>, Error> {
     let rows = sqlx::query_as(
