@@ -1,7 +1,6 @@
 //! What all requests share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use commands::access::Access;
@@ -11,10 +10,11 @@ use projections::callbacks::guard::Rules;
 use sqlx::PgPool;
 
 use crate::auth::Limiter;
-use crate::error::{Category, Fault};
+use crate::door::Door;
 use crate::graphql::Schema;
 use crate::live::Live;
 use crate::ops::fleet::Fleet;
+use crate::places::Places;
 
 /// How the API behaves.
 #[derive(Debug, Clone)]
@@ -25,8 +25,12 @@ pub struct Options {
     pub cors_origins: Vec<String>,
     /// Requests per second of one key; bursts are four times that. Nothing means no limit.
     pub rate_per_second: Option<u32>,
+    /// How connections are taken, and when they are let go.
+    pub door: Door,
     /// Connections for subscriptions, all together.
     pub sockets_max: usize,
+    /// Of these, those of one key.
+    pub sockets_of_key_max: usize,
     /// Subscriptions of one connection.
     pub subscriptions_max: usize,
     /// Bytes of one request.
@@ -41,7 +45,9 @@ impl Default for Options {
             public_url: "http://127.0.0.1:8080".to_owned(),
             cors_origins: Vec::new(),
             rate_per_second: Some(500),
+            door: Door::default(),
             sockets_max: 20_000,
+            sockets_of_key_max: 5_000,
             subscriptions_max: 64,
             body_bytes_max: 1024 * 1024,
             callback_rules: Rules::default(),
@@ -70,16 +76,7 @@ pub(crate) struct Inner {
     pub(crate) live: Live,
     pub(crate) limiter: Limiter,
     pub(crate) schema: Schema,
-    streams: Arc<AtomicUsize>,
-}
-
-/// A place among the streams and sockets that are open; free again when it is dropped.
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    pub(crate) places: Places,
 }
 
 impl App {
@@ -109,29 +106,14 @@ impl App {
             pool,
             access,
             limiter: Limiter::new(options.rate_per_second),
+            places: Places::new(options.sockets_max, options.sockets_of_key_max),
             options,
             live,
             schema: crate::graphql::schema(core),
-            streams: Arc::default(),
         };
         Self {
             inner: Arc::new(inner),
         }
-    }
-
-    /// A place for one more stream or socket, if there is one.
-    pub(crate) fn take_place(&self) -> Result<Place, Fault> {
-        let streams = &self.inner.streams;
-        let place = Place(Arc::clone(streams));
-        if streams.fetch_add(1, Ordering::Relaxed) < self.inner.options.sockets_max {
-            return Ok(place);
-        }
-        Err(Fault::new(
-            Category::Unavailable,
-            "TOO_MANY_STREAMS",
-            "this server has as many open streams as it takes",
-            "try again later, or another server",
-        ))
     }
 
     pub(crate) fn core(&self) -> &Inner {

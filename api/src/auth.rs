@@ -6,33 +6,39 @@ use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
-use commands::access::{AccessError, Identity};
+use commands::access::Proof;
 use domain::trace::TraceParent;
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::clock::{Clock as _, DefaultClock, QuantaInstant};
+use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::app::App;
+use crate::door::Peer;
 use crate::error::{Category, Fault};
 use crate::viewer::Viewer;
 
 /// The cookie of a browser that has signed in.
 pub(crate) const SESSION: &str = "strata_session";
 /// How many times its rate a key may ask at once.
-const BURST: u32 = 4;
+const BURST: NonZeroU32 = NonZeroU32::new(4).unwrap();
 
-/// Counts the requests of each key.
+/// How many unknown keys one peer may show per second, and at once.
+const STRANGERS: NonZeroU32 = NonZeroU32::new(200).unwrap();
+const STRANGERS_BURST: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
+
+/// Counts the requests of each key, and the keys of each peer that must be looked up.
 pub(crate) struct Limiter {
     of_keys: Option<DefaultKeyedRateLimiter<String>>,
+    of_peers: DefaultKeyedRateLimiter<Peer>,
 }
 
 impl Limiter {
     pub(crate) fn new(per_second: Option<u32>) -> Self {
-        let quota = per_second.and_then(NonZeroU32::new).map(|rate| {
-            let burst = NonZeroU32::new(rate.get().saturating_mul(BURST)).unwrap_or(rate);
-            Quota::per_second(rate).allow_burst(burst)
-        });
+        let quota = |rate, burst| Quota::per_second(rate).allow_burst(burst);
+        let of_key = per_second.and_then(NonZeroU32::new);
+        let of_key = of_key.map(|rate| quota(rate, rate.saturating_mul(BURST)));
         Self {
-            of_keys: quota.map(RateLimiter::keyed),
+            of_keys: of_key.map(RateLimiter::keyed),
+            of_peers: RateLimiter::keyed(quota(STRANGERS, STRANGERS_BURST)),
         }
     }
 
@@ -41,66 +47,76 @@ impl Limiter {
         let Some(limiter) = &self.of_keys else {
             return Ok(());
         };
-        limiter.check_key(&key_id.to_owned()).map_err(|until| {
-            let wait = until.wait_time_from(DefaultClock::default().now());
-            Fault::new(
-                Category::Limit,
-                "RATE_LIMITED",
-                "this key asks too often",
-                format!(
-                    "wait {} ms, or ask for several things at once",
-                    wait.as_millis().max(1)
-                ),
-            )
-        })
+        let checked = limiter.check_key(&key_id.to_owned());
+        checked.map_err(|until| too_often("this key asks too often", &until))
     }
 
-    /// Forgets keys that have not asked for a while.
+    /// Refuses a peer that tries too many keys; those in use are not asked for, and go on.
+    fn check_peer(&self, peer: Peer) -> Result<(), Fault> {
+        let checked = self.of_peers.check_key(&peer);
+        checked.map_err(|until| too_often("too many keys are tried from this address", &until))
+    }
+
+    /// Forgets keys and peers that have not asked for a while.
     pub(crate) fn tidy(&self) {
         if let Some(limiter) = &self.of_keys {
             limiter.retain_recent();
         }
+        self.of_peers.retain_recent();
     }
 }
 
+fn too_often(message: &str, until: &NotUntil<QuantaInstant>) -> Fault {
+    let wait = until.wait_time_from(DefaultClock::default().now());
+    Fault::new(
+        Category::Limit,
+        "RATE_LIMITED",
+        message,
+        format!(
+            "wait {} ms, or ask for several things at once",
+            wait.as_millis().max(1)
+        ),
+    )
+}
+
 impl App {
-    /// Who sent these headers.
+    /// Who sent these headers. A peer is given for requests, not when an open stream is looked at again.
     pub(crate) async fn viewer(
         &self,
         method: &Method,
         headers: &HeaderMap,
+        peer: Option<Peer>,
     ) -> Result<Viewer, Fault> {
-        let identity = match key_of(headers) {
-            Some(key) => self.inner.access.by_key(key).await,
-            None => match session_of(headers) {
-                Some(session) => {
-                    require_same_origin(method, headers)?;
-                    self.inner.access.by_session(session).await
-                }
-                None => Ok(None),
-            },
+        let proof = match (key_of(headers), session_of(headers)) {
+            (Some(key), _) => Proof::Key(key),
+            (None, Some(session)) => {
+                require_same_origin(method, headers)?;
+                Proof::Session(session)
+            }
+            (None, None) => return Err(Fault::unauthenticated()),
         };
-        self.admit(identity, headers)
+        self.viewer_of(proof, headers, peer).await
     }
 
-    /// Who holds this key, given otherwise than by a header.
-    pub(crate) async fn viewer_of_key(
+    /// Who shows this.
+    pub(crate) async fn viewer_of(
         &self,
-        key: &str,
+        proof: Proof<'_>,
         headers: &HeaderMap,
+        peer: Option<Peer>,
     ) -> Result<Viewer, Fault> {
-        let identity = self.inner.access.by_key(key).await;
-        self.admit(identity, headers)
-    }
-
-    fn admit(
-        &self,
-        identity: Result<Option<Identity>, AccessError>,
-        headers: &HeaderMap,
-    ) -> Result<Viewer, Fault> {
-        let identity = identity
-            .map_err(|error| Fault::unavailable(&error))?
-            .ok_or_else(Fault::unauthenticated)?;
+        let access = &self.inner.access;
+        let identity = match (access.remembered(proof), peer) {
+            (Some(known), _) => known,
+            (None, peer) => {
+                if let Some(peer) = peer {
+                    self.inner.limiter.check_peer(peer)?;
+                }
+                let asked = access.who(proof).await;
+                asked.map_err(|error| Fault::unavailable(&error))?
+            }
+        };
+        let identity = identity.ok_or_else(Fault::unauthenticated)?;
         self.inner.limiter.check(&identity.key_id)?;
         Ok(Viewer::new(identity, trace_of(headers)))
     }
@@ -113,7 +129,8 @@ impl FromRequestParts<App> for Viewer {
         if let Some(viewer) = parts.extensions.get::<Self>() {
             return Ok(viewer.clone());
         }
-        let mut viewer = app.viewer(&parts.method, &parts.headers).await?;
+        let peer = parts.extensions.get::<Peer>().copied();
+        let mut viewer = app.viewer(&parts.method, &parts.headers, peer).await?;
         // What the request's own span says comes before what its header says.
         if let Some(trace) = parts.extensions.get::<TraceParent>() {
             viewer.trace = Some(trace.to_string());
@@ -209,6 +226,17 @@ mod tests {
         assert!(post(headers(&[("host", "strata.test")])).is_err());
         assert_eq!(require_same_origin(&Method::GET, &headers(&[])), Ok(()));
         assert!(require_same_origin(&Method::GET, &from("http://evil.test")).is_err());
+    }
+
+    #[test]
+    fn a_peer_that_tries_too_many_keys_waits() {
+        let limiter = Limiter::new(None);
+        let peer = |text: &str| Peer::of(text.parse().unwrap());
+        let burst = usize::try_from(STRANGERS_BURST.get()).unwrap();
+        let tried = (0..burst * 2).map(|_| limiter.check_peer(peer("192.0.2.1")));
+        let refused = tried.filter(Result::is_err).count();
+        assert!(refused > burst / 2, "{refused}");
+        assert_eq!(limiter.check_peer(peer("192.0.2.2")), Ok(()));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub enum Category {
     Limit,
     /// Larger than what is taken.
     TooLarge,
+    /// It did not arrive in time.
+    TooSlow,
     /// Not now; the same request may work later.
     Unavailable,
     Internal,
@@ -74,6 +76,7 @@ impl Category {
             Self::Conflict => StatusCode::CONFLICT,
             Self::Limit => StatusCode::TOO_MANY_REQUESTS,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -91,6 +94,7 @@ impl Category {
             Self::Conflict => "conflict",
             Self::Limit => "limit",
             Self::TooLarge => "too_large",
+            Self::TooSlow => "too_slow",
             Self::Unavailable => "unavailable",
             Self::Internal => "internal",
         }

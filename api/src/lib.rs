@@ -6,6 +6,8 @@
 
 mod app;
 mod auth;
+mod body;
+mod door;
 mod error;
 mod faults;
 pub mod graphql;
@@ -13,11 +15,13 @@ mod health;
 mod live;
 pub mod ops;
 mod pages;
+mod places;
 pub mod rest;
 mod serve;
 mod viewer;
 
 pub use app::{App, Blobs, Options};
+pub use door::Door;
 pub use error::{Category, ErrorBody, Fault, Problem};
 pub use serve::{router, serve};
 pub use viewer::Viewer;

@@ -6,7 +6,6 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::Response;
-use axum::serve::ListenerExt as _;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -18,8 +17,6 @@ use crate::{graphql, pages, rest};
 
 /// How often the use of keys is noted.
 const NOTE_EVERY: Duration = Duration::from_secs(10);
-/// How long open connections may take when the process ends.
-const LAST_ANSWERS: Duration = Duration::from_secs(3);
 
 /// Everything that can be asked over HTTP.
 pub fn router(app: App, ops: Ops) -> Router {
@@ -45,36 +42,15 @@ pub fn router(app: App, ops: Ops) -> Router {
 }
 
 /// Answers until it is told to stop, and keeps the live feed.
-pub async fn serve(
-    listener: TcpListener,
-    app: App,
-    ops: Ops,
-    shutdown: CancellationToken,
-) -> std::io::Result<()> {
+pub async fn serve(listener: TcpListener, app: App, ops: Ops, shutdown: CancellationToken) {
     let (live, bus) = (app.core().live.clone(), app.core().writer.bus.clone());
     let feeding = shutdown.clone();
     let background = async {
         tokio::join!(live.run(bus, feeding.clone()), look_after(&app, &feeding));
     };
-    let ending = shutdown.clone();
-    // Small messages must not wait for more to come.
-    let listener = listener.tap_io(|stream| {
-        let _ = stream.set_nodelay(true);
-    });
-    let serving = axum::serve(listener, router(app.clone(), ops))
-        .with_graceful_shutdown(async move { ending.cancelled().await });
-    let serving = async {
-        tokio::select! {
-            served = async { serving.await } => served,
-            // Subscriptions never end by themselves.
-            () = async {
-                shutdown.cancelled().await;
-                tokio::time::sleep(LAST_ANSWERS).await;
-            } => Ok(()),
-        }
-    };
-    let (served, ()) = tokio::join!(serving, background);
-    served
+    let door = app.core().options.door.clone();
+    let serving = door.serve(listener, router(app.clone(), ops), shutdown);
+    tokio::join!(serving, background);
 }
 
 async fn look_after(app: &App, shutdown: &CancellationToken) {

@@ -107,6 +107,10 @@ metrics! {
         "1 if this process is ready, as /readyz says.";
     HTTP_REQUESTS Counter "strata_http_requests_total"
         "Answered requests by route, method and status class.";
+    HTTP_CONNECTIONS Gauge "strata_http_connections"
+        "Open connections.";
+    HTTP_CONNECTIONS_REFUSED Counter "strata_http_connections_refused_total"
+        "Connections that were closed because there were too many.";
     HTTP_DURATION Histogram "strata_http_request_duration_seconds"
         "Time to answer a request, by route and method.";
 }

@@ -1,7 +1,7 @@
 //! Workflow definitions out of the log, compiled once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::definition::model::Workflow;
 use domain::definition::{self, Graph};
@@ -43,6 +43,8 @@ pub struct Definitions {
     log: Arc<dyn Log>,
     catalog: Catalog,
     kept: Mutex<BTreeMap<(String, u32), Definition>>,
+    /// What was folded of the streams of workflows, and up to which version.
+    folded: Mutex<BTreeMap<String, (u64, Arc<workflow::State>)>>,
 }
 
 impl Definitions {
@@ -53,6 +55,7 @@ impl Definitions {
             log,
             catalog: Catalog::shipped(),
             kept: Mutex::new(BTreeMap::new()),
+            folded: Mutex::new(BTreeMap::new()),
         }
     }
 
@@ -84,25 +87,30 @@ impl Definitions {
             return Ok(definition);
         }
         let definition = self.compile(id, found)?;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
-        }
-        kept.insert((id.to_owned(), found.number), definition.clone());
+        keep(
+            &self.kept,
+            (id.to_owned(), found.number),
+            definition.clone(),
+        );
         Ok(definition)
     }
 
     fn kept(&self, id: &str, version: u32) -> Option<Definition> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(&(id.to_owned(), version)).cloned()
+        locked(&self.kept).get(&(id.to_owned(), version)).cloned()
     }
 
-    /// All versions of one workflow.
-    pub async fn state(&self, id: &str) -> Result<workflow::State, LogError> {
-        let mut state = workflow::State::default();
+    /// All versions of one workflow. Only what is new since the last time is read.
+    pub async fn state(&self, id: &str) -> Result<Arc<workflow::State>, LogError> {
+        let known = locked(&self.folded).get(id).cloned();
+        let (mut version, folded) = known.unwrap_or_default();
         let stream = format!("workflow:{id}");
-        let events = self.log.read_stream(&stream, 0, usize::MAX).await?;
-        for recorded in events {
+        let news = self.log.read_stream(&stream, version, usize::MAX).await?;
+        if news.is_empty() {
+            return Ok(folded);
+        }
+        let mut state = workflow::State::clone(&folded);
+        for recorded in news {
+            version = recorded.version;
             let event = recorded
                 .decode()
                 .map_err(|error| LogError::Decode(error.to_string()))?;
@@ -110,6 +118,8 @@ impl Definitions {
                 state = workflow::evolve(state, &event);
             }
         }
+        let state = Arc::new(state);
+        keep(&self.folded, id.to_owned(), (version, Arc::clone(&state)));
         Ok(state)
     }
 
@@ -132,4 +142,16 @@ impl Definitions {
             graph: Arc::new(graph),
         })
     }
+}
+
+fn locked<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn keep<K: Ord, V>(kept: &Mutex<BTreeMap<K, V>>, key: K, value: V) {
+    let mut kept = locked(kept);
+    if kept.len() >= KEPT_MAX {
+        kept.clear();
+    }
+    kept.insert(key, value);
 }

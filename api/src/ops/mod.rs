@@ -28,6 +28,7 @@ use sqlx::PgPool;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::door::Door;
 use pulse::Pulse;
 pub use ready::{Check, Readiness};
 pub use recorder::install;
@@ -36,8 +37,6 @@ pub use recorder::install;
 pub const LAG_EVENTS_MAX: i64 = 10_000;
 /// A process whose tasks did not turn for so long is dead.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// How long open connections may take when the process ends.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// What a process can say about itself.
 pub struct Options {
@@ -88,22 +87,8 @@ pub fn router(ops: Ops) -> Router {
 }
 
 /// Answers on an address of its own until the end.
-pub async fn serve(
-    listener: TcpListener,
-    ops: Ops,
-    shutdown: CancellationToken,
-) -> std::io::Result<()> {
-    let ending = shutdown.clone();
-    let serving = axum::serve(listener, router(ops))
-        .with_graceful_shutdown(async move { ending.cancelled().await });
-    tokio::select! {
-        served = serving => served,
-        // Somebody keeps a connection open without asking anything.
-        () = async {
-            shutdown.cancelled().await;
-            tokio::time::sleep(LAST_ANSWERS).await;
-        } => Ok(()),
-    }
+pub async fn serve(listener: TcpListener, ops: Ops, shutdown: CancellationToken) {
+    Door::default().serve(listener, router(ops), shutdown).await;
 }
 
 async fn livez(State(ops): State<Ops>) -> Response {

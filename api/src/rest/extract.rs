@@ -1,6 +1,5 @@
 //! What is read from a request, with errors in our own form: body, path and query.
 
-use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
@@ -54,15 +53,8 @@ impl FromRequest<App> for Body {
             return Err(BodyRefusal::MediaType);
         }
         let most = app.core().options.body_bytes_max;
-        let bytes = to_bytes(request.into_body(), most).await;
-        let bytes = bytes.map_err(|_| {
-            BodyRefusal::Fault(Fault::new(
-                Category::TooLarge,
-                "BODY_TOO_LARGE",
-                format!("the body has more than {most} bytes, or did not arrive completely"),
-                "send less; large data belongs into a container",
-            ))
-        })?;
+        let bytes = crate::body::read(request.into_body(), most).await;
+        let bytes = bytes.map_err(BodyRefusal::Fault)?;
         parse(&bytes).map(Self).map_err(BodyRefusal::Fault)
     }
 }

@@ -115,12 +115,7 @@ pub(crate) async fn start(
         fleet,
         options,
     );
-    let ending = stop.clone();
-    let task = tokio::spawn(async move {
-        if let Err(error) = api::serve(listener, app, watched, ending).await {
-            tracing::error!(%error, "the API stopped answering");
-        }
-    });
+    let task = tokio::spawn(api::serve(listener, app, watched, stop.clone()));
     tracing::info!(address = %bound, "the API answers");
     Ok(Serving {
         url,

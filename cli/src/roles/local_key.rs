@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use commands::access::{Access, NewKey};
+use commands::access::{Access, NewKey, Proof};
 use domain::access::Role;
 use sqlx::PgPool;
 
@@ -22,7 +22,7 @@ pub(crate) async fn ensure(pool: &PgPool, data_dir: &Path) -> anyhow::Result<Loc
     let access = Access::new(pool.clone());
     let file = data_dir.join("key");
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
-    let known = access.by_key(kept.trim()).await?;
+    let known = access.who(Proof::Key(kept.trim())).await?;
     let (token, key_id) = match known {
         Some(identity) => (kept.trim().to_owned(), identity.key_id),
         None => {

@@ -69,12 +69,7 @@ pub(super) async fn serve(
         metrics,
     };
     let watched = Ops::start(options, leaving.clone());
-    let ending = stop.clone();
-    let serving = tokio::spawn(async move {
-        if let Err(error) = ops::serve(listener, watched, ending).await {
-            tracing::error!(%error, "health and metrics are not served any more");
-        }
-    });
+    let serving = tokio::spawn(ops::serve(listener, watched, stop.clone()));
     tracing::info!(%address, "health and metrics on http://{bound}");
     Ok(Some(Served { serving, stop }))
 }

@@ -113,11 +113,8 @@ impl Stack {
     /// A pool for reading.
     pub(crate) async fn pool(&self, connections: u32) -> anyhow::Result<PgPool> {
         let connect = self.database(connections)?;
-        let pool = sqlx::postgres::PgPoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(Duration::from_secs(10))
-            .connect_with(connect.options)
-            .await;
+        let pool = commands::log::pool_options(connections);
+        let pool = pool.connect_with(connect.options).await;
         pool.map_err(|error| unreachable_database(&error))
     }
 

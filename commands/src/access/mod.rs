@@ -42,6 +42,22 @@ pub struct Identity {
     pub operator: bool,
 }
 
+/// What somebody shows to say who they are.
+#[derive(Clone, Copy)]
+pub enum Proof<'a> {
+    /// The text of a key.
+    Key(&'a str),
+    /// The secret of a session.
+    Session(&'a str),
+}
+
+impl Proof<'_> {
+    fn hash(self) -> Hash {
+        let (Self::Key(text) | Self::Session(text)) = self;
+        token::hash(text)
+    }
+}
+
 /// A key that somebody wants.
 #[derive(Debug, Clone)]
 pub struct NewKey {
@@ -98,29 +114,35 @@ impl Access {
         }
     }
 
-    /// Who holds this key; nobody if it is unknown, revoked or expired.
-    pub async fn by_key(&self, text: &str) -> Result<Option<Identity>, AccessError> {
-        let Some(key_id) = Token::key_id(text) else {
-            return Ok(None);
-        };
-        let hash = token::hash(text);
-        if let Some(known) = self.remembered(&hash) {
+    /// Who this is; nobody if it is unknown, revoked or expired.
+    pub async fn who(&self, proof: Proof<'_>) -> Result<Option<Identity>, AccessError> {
+        if let Some(known) = self.remembered(proof) {
             return Ok(known);
         }
-        let live = store::live_key(&self.pool, &key_id).await?;
-        // Hashes of random keys tell nothing, however long comparing them takes.
-        let live = live.filter(|live| live.hash == hash);
+        let hash = proof.hash();
+        let live = match proof {
+            Proof::Key(text) => match Token::key_id(text) {
+                None => return Ok(None),
+                Some(key_id) => {
+                    let live = store::live_key(&self.pool, &key_id).await?;
+                    // Hashes of random keys tell nothing, however long comparing them takes.
+                    live.filter(|live| live.hash == hash)
+                }
+            },
+            Proof::Session(_) => store::live_session(&self.pool, &hash).await?,
+        };
         Ok(self.remember(hash, live.and_then(identity)))
     }
 
-    /// Who signed in to this session.
-    pub async fn by_session(&self, secret: &str) -> Result<Option<Identity>, AccessError> {
-        let hash = token::hash(secret);
-        if let Some(known) = self.remembered(&hash) {
-            return Ok(known);
-        }
-        let live = store::live_session(&self.pool, &hash).await?;
-        Ok(self.remember(hash, live.and_then(identity)))
+    /// What was answered a moment ago: then nothing is asked of the database.
+    #[must_use]
+    pub fn remembered(&self, proof: Proof<'_>) -> Option<Option<Identity>> {
+        let known = locked(&self.known);
+        let (at, identity) = known.get(&proof.hash())?;
+        (at.elapsed() < REMEMBERED).then(|| {
+            self.mark(identity.as_ref());
+            identity.clone()
+        })
     }
 
     /// Makes a key; its text is shown this once.
@@ -196,15 +218,6 @@ impl Access {
             store::touch(&self.pool, &used).await?;
         }
         Ok(())
-    }
-
-    fn remembered(&self, hash: &Hash) -> Option<Option<Identity>> {
-        let known = locked(&self.known);
-        let (at, identity) = known.get(hash)?;
-        (at.elapsed() < REMEMBERED).then(|| {
-            self.mark(identity.as_ref());
-            identity.clone()
-        })
     }
 
     fn remember(&self, hash: Hash, identity: Option<Identity>) -> Option<Identity> {

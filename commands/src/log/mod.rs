@@ -22,7 +22,7 @@ pub use batch::{Batch, Encoding};
 pub use error::LogError;
 pub use jobs::{JobRow, OpenJobs, Orphans, Owned};
 pub use memory::{Clock, MemoryLog};
-pub use postgres::{Connect, PostgresLog};
+pub use postgres::{Connect, PostgresLog, pool_options};
 
 /// What one stream is to get. Several of them in one group stand or fall together.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use domain::event::Hash;
 use futures_util::future::BoxFuture;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgRow};
-use sqlx::{ConnectOptions, PgConnection, Row as _};
+use sqlx::{ConnectOptions, Connection as _, PgConnection, Row as _};
 use tokio::sync::Mutex;
 
 use super::batch::Batch;
@@ -18,6 +18,10 @@ const APPEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// A database that does not answer for so long is gone without a word, as after a power cut.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 
+/// How long somebody waits for a connection of a pool.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection that was used so recently is taken to be alive.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
 /// What the database lets a read take.
 const READ_TIMEOUT: &str = "30s";
 
@@ -49,6 +53,26 @@ impl Connect {
     }
 }
 
+/// How every pool of the platform behaves.
+///
+/// A connection is asked whether it is alive when it has been idle, not before each statement: that would double
+/// the round trips.
+#[must_use]
+pub fn pool_options(connections: u32) -> PgPoolOptions {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for >= TRUSTED_FOR {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+}
+
 /// The real log. One connection appends, a small pool reads.
 #[derive(Debug)]
 pub struct PostgresLog {
@@ -77,11 +101,7 @@ impl PostgresLog {
             .options
             .clone()
             .options([("statement_timeout", READ_TIMEOUT)]);
-        let pool = PgPoolOptions::new()
-            .max_connections(connect.readers)
-            .acquire_timeout(Duration::from_secs(10))
-            .connect_with(readers)
-            .await?;
+        let pool = pool_options(connect.readers).connect_with(readers).await?;
         Ok(Self {
             pool,
             options: connect.options.clone(),

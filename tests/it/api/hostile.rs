@@ -189,15 +189,13 @@ async fn a_socket_has_as_many_subscriptions_as_it_may_and_a_server_as_many_socke
     let server = Server::with(&rig, options).await;
     let mut sockets = Vec::new();
     for _ in 0..3 {
-        sockets.push(open(&server, "graphql-transport-ws").await.unwrap());
+        sockets.push(greeted(&server).await.expect("a place"));
     }
     assert!(
-        open(&server, "graphql-transport-ws").await.is_err(),
+        greeted(&server).await.is_none(),
         "one more than the server takes"
     );
     let mut first = sockets.pop().unwrap();
-    let init = json!({"type": "connection_init", "payload": {"key": server.key}});
-    first.send(Message::text(init.to_string())).await.unwrap();
     for id in 0..3 {
         let query = "subscription { events { cursor } }";
         let text = json!({"id": id.to_string(), "type": "subscribe", "payload": {"query": query}});
@@ -215,9 +213,81 @@ async fn a_socket_has_as_many_subscriptions_as_it_may_and_a_server_as_many_socke
         "a socket has at most 2 operations at once"
     );
     drop(sockets);
-    let free = async || open(&server, "graphql-transport-ws").await.is_ok();
+    let free = async || greeted(&server).await.is_some();
     rig.eventually("the place is free again", super::server::DEADLINE, free)
         .await;
+}
+
+/// A socket that has been let in.
+async fn greeted(server: &Server) -> Option<Socket> {
+    let mut socket = open(server, "graphql-transport-ws").await.unwrap();
+    let init = json!({"type": "connection_init", "payload": {"key": server.key}});
+    socket.send(Message::text(init.to_string())).await.unwrap();
+    let answer = socket.next().await?.ok()?;
+    (answer.to_text().ok()?.contains("connection_ack")).then_some(socket)
+}
+
+/// Whoever only holds on is let go: with half a request, half a body, or an answer that is not read.
+#[tokio::test]
+async fn connections_that_only_hold_on_are_closed() {
+    let rig = Rig::new("gql_door").await;
+    let moment = Duration::from_millis(300);
+    let door = api::Door {
+        connections_max: 40,
+        head: moment,
+        body: moment,
+        unread: moment,
+    };
+    let options = api::Options {
+        door,
+        ..api::Options::default()
+    };
+    let server = Server::with(&rig, options).await;
+    let address = server.url.trim_start_matches("http://").to_owned();
+
+    for silent in ["", "GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
+        let (_, answer) = until_closed(&address, silent).await;
+        assert!(!answer.contains("200"), "{answer}");
+    }
+    let half = format!(
+        "POST /graphql HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{\"query\": ",
+        server.key
+    );
+    let (_, answer) = until_closed(&address, &half).await;
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(answer.contains("BODY_TOO_SLOW"), "{answer}");
+
+    let deaf = TcpStream::connect(&address).await.unwrap();
+    let ask = b"GET /api/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+    let asking = async {
+        let (_unread, mut asks) = deaf.into_split();
+        while asks.write_all(ask).await.is_ok() {}
+    };
+    let ended = tokio::time::timeout(super::server::DEADLINE, asking).await;
+    assert!(ended.is_ok(), "the server ends it");
+
+    // More than there are places: the last ones are closed at once, and others come in when places are free.
+    let mut held = Vec::new();
+    for _ in 0..60 {
+        held.push(TcpStream::connect(&address).await.unwrap());
+    }
+    drop(held);
+    let (health, client) = (format!("{}/livez", server.url), reqwest::Client::new());
+    let free = async || client.get(&health).send().await.is_ok();
+    rig.eventually("others are served", super::server::DEADLINE, free)
+        .await;
+}
+
+/// What the server says to these bytes before it closes the connection.
+async fn until_closed(address: &str, bytes: &str) -> (TcpStream, String) {
+    let mut raw = TcpStream::connect(address).await.unwrap();
+    raw.write_all(bytes.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let reading = raw.read_to_end(&mut answer);
+    let read = tokio::time::timeout(super::server::DEADLINE, reading).await;
+    read.expect("the server ends it").unwrap();
+    (raw, String::from_utf8_lossy(&answer).into_owned())
 }
 
 async fn open(server: &Server, protocol: &str) -> Result<Socket, String> {

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::{answer, json, sse, ws};
 use crate::app::App;
+use crate::door::Peer;
 use crate::error::{Category, Fault};
 use crate::graphql::limits;
 use crate::viewer::Viewer;
@@ -34,8 +35,7 @@ pub(super) async fn post(
     let (mut parts, body) = request.into_parts();
     let viewer = Viewer::from_request_parts(&mut parts, &app).await?;
     require_json(&parts.headers)?;
-    let bytes = axum::body::to_bytes(body, app.core().options.body_bytes_max).await;
-    let bytes = bytes.map_err(|_| too_large(app.core().options.body_bytes_max))?;
+    let bytes = crate::body::read(body, app.core().options.body_bytes_max).await?;
     let document = document(&bytes)?;
     if wants_stream(&parts.headers) {
         return sse::stream(&app, &viewer, document, asked(parts));
@@ -114,7 +114,8 @@ async fn socket(app: App, parts: &mut Parts) -> Result<Response, Fault> {
         Err(_) if !has_credentials(&parts.headers) => None,
         Err(fault) => return Err(fault),
     };
-    ws::open(app, upgrade, viewer, parts.headers.clone())
+    let peer = parts.extensions.get::<Peer>().copied();
+    ws::open(app, upgrade, viewer, parts.headers.clone(), peer)
 }
 
 fn has_credentials(headers: &HeaderMap) -> bool {

@@ -11,8 +11,9 @@ use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
 use super::{SEND_TIMEOUT, json};
-use crate::app::{App, Place};
+use crate::app::App;
 use crate::error::{Category, Fault};
+use crate::places::Place;
 use crate::viewer::Viewer;
 
 /// A sign of life for whatever stands in between.
@@ -26,7 +27,7 @@ pub(super) fn stream(
     request: Request,
     asked: Asked,
 ) -> Result<Response, Fault> {
-    let place = app.take_place()?;
+    let place = app.core().places.take(viewer.actor())?;
     let answers = super::answers(app, viewer, request);
     // One message waits at most: a reader that does not read is let go, and nothing piles up.
     let (to, from) = mpsc::channel(1);
@@ -58,7 +59,7 @@ async fn feed(
         let answer = tokio::select! {
             answer = answers.next() => answer,
             () = to.closed() => return,
-            _ = looks.tick() => match app.viewer(&asked.method, &asked.headers).await {
+            _ = looks.tick() => match app.viewer(&asked.method, &asked.headers, None).await {
                 // The key was revoked, or has expired.
                 Err(fault) if fault.category == Category::Authentication => return,
                 _ => continue,

@@ -12,6 +12,7 @@ use axum::extract::WebSocketUpgrade;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use commands::access::Proof;
 use futures_util::stream::{AbortHandle, BoxStream, SelectAll};
 use futures_util::{StreamExt as _, future, stream};
 use serde::Deserialize;
@@ -19,8 +20,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
 
 use super::{SEND_TIMEOUT, json as json_of};
-use crate::app::{App, Place};
+use crate::app::App;
+use crate::door::Peer;
 use crate::error::{Category, Fault};
+use crate::places::Place;
 use crate::viewer::Viewer;
 
 const PROTOCOL: &str = "graphql-transport-ws";
@@ -63,6 +66,7 @@ const UNAUTHORIZED: Ends = Ends(4401, "Unauthorized");
 const FORBIDDEN: Ends = Ends(4403, "Forbidden");
 const INIT_TOO_LATE: Ends = Ends(4408, "Connection initialisation timeout");
 const SAME_ID: Ends = Ends(4409, "Subscriber for this id already exists");
+const TOO_MANY_STREAMS: Ends = Ends(1013, "Too many streams");
 const TOO_MANY: Ends = Ends(4429, "Too many initialisation requests");
 
 pub(super) fn open(
@@ -70,6 +74,7 @@ pub(super) fn open(
     upgrade: WebSocketUpgrade,
     viewer: Option<Viewer>,
     headers: HeaderMap,
+    peer: Option<Peer>,
 ) -> Result<Response, Fault> {
     let asked = headers.get("sec-websocket-protocol");
     let asked = asked
@@ -83,7 +88,6 @@ pub(super) fn open(
             "name graphql-transport-ws as sub-protocol; subscriptions-transport-ws is not spoken here",
         ));
     }
-    let place = app.take_place()?;
     let upgrade = upgrade
         .protocols([PROTOCOL])
         .max_message_size(MESSAGE_BYTES_MAX)
@@ -91,7 +95,7 @@ pub(super) fn open(
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(0)
         .max_write_buffer_size(WRITE_BUFFER_BYTES_MAX);
-    Ok(upgrade.on_upgrade(move |socket| Box::pin(serve(app, socket, viewer, headers, place))))
+    Ok(upgrade.on_upgrade(move |socket| Box::pin(serve(app, socket, viewer, headers, peer))))
 }
 
 async fn serve(
@@ -99,10 +103,10 @@ async fn serve(
     mut socket: WebSocket,
     viewer: Option<Viewer>,
     headers: HeaderMap,
-    _place: Place,
+    peer: Option<Peer>,
 ) {
-    let ended = match hello(&app, &mut socket, viewer, &headers).await {
-        Ok((viewer, key)) => {
+    let ended = match hello(&app, &mut socket, viewer, &headers, peer).await {
+        Ok((viewer, key, _place)) => {
             let mut talk = Talk::new(app, viewer, key, headers);
             talk.run(&mut socket).await
         }
@@ -123,7 +127,8 @@ async fn hello(
     socket: &mut WebSocket,
     viewer: Option<Viewer>,
     headers: &HeaderMap,
-) -> Result<(Viewer, Option<String>), Ends> {
+    peer: Option<Peer>,
+) -> Result<(Viewer, Option<String>, Place), Ends> {
     let until = Instant::now() + INIT_TIMEOUT;
     loop {
         let message = timeout_at(until, socket.recv()).await;
@@ -133,14 +138,16 @@ async fn hello(
                 let key = key_in(payload.as_ref());
                 let viewer = match (&key, viewer) {
                     (Some(key), _) => app
-                        .viewer_of_key(key, headers)
+                        .viewer_of(Proof::Key(key), headers, peer)
                         .await
                         .map_err(|_| FORBIDDEN)?,
                     (None, Some(viewer)) => viewer,
                     (None, None) => return Err(FORBIDDEN),
                 };
+                let place = app.core().places.take(viewer.actor());
+                let place = place.map_err(|_| TOO_MANY_STREAMS)?;
                 send(socket, json!({"type": "connection_ack"})).await?;
-                return Ok((viewer, key));
+                return Ok((viewer, key, place));
             }
             Some(Said::Ping {}) => send(socket, json!({"type": "pong"})).await?,
             Some(Said::Subscribe { .. }) => return Err(UNAUTHORIZED),
@@ -326,10 +333,13 @@ impl Talk {
             return Err(GONE);
         }
         let viewer = match &self.key {
-            Some(key) => self.app.viewer_of_key(key, &self.headers).await,
+            Some(key) => {
+                let proof = Proof::Key(key);
+                self.app.viewer_of(proof, &self.headers, None).await
+            }
             None => {
                 self.app
-                    .viewer(&axum::http::Method::GET, &self.headers)
+                    .viewer(&axum::http::Method::GET, &self.headers, None)
                     .await
             }
         };

@@ -43,7 +43,7 @@ async fn schemathesis_finds_nothing_with_a_key_of_any_role() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
     stop.cancel();
     let ended = tokio::time::timeout(Duration::from_secs(10), serving);
-    ended.await.unwrap().unwrap().unwrap();
+    ended.await.unwrap().unwrap();
 }
 
 async fn run(
