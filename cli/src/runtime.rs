@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::FutureExt as _;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +24,25 @@ pub fn block_on<T, F>(command: impl FnOnce(CancellationToken) -> F) -> anyhow::R
 where
     F: Future<Output = anyhow::Result<T>>,
 {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    run(Builder::new_multi_thread(), command)
+}
+
+/// The same on one thread: for a client that does one thing after another, and must not wait for a thread to be
+/// woken.
+pub fn block_on_one_thread<T, F>(command: impl FnOnce(CancellationToken) -> F) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<T>>,
+{
+    run(Builder::new_current_thread(), command)
+}
+
+fn run<T, F>(
+    mut builder: Builder,
+    command: impl FnOnce(CancellationToken) -> F,
+) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<T>>,
+{
     let runtime = builder.enable_all().build();
     let runtime = runtime.context("cannot start the threads of the program")?;
     let ended = runtime.block_on(async {

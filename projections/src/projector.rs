@@ -23,6 +23,8 @@ pub(crate) const LEAD_TTL: Duration = Duration::from_millis(2_500);
 const RENEW_EVERY: Duration = Duration::from_millis(500);
 /// How often to look at the log, or at the lead, when nobody gives a hint.
 const POLL_EVERY: Duration = Duration::from_millis(250);
+/// A projector that wants only some types waits so long for more to come: most hints are none of its business.
+const GATHER: Duration = Duration::from_millis(20);
 /// Events of one transaction, at most.
 pub(crate) const BATCH_EVENTS_MAX: i64 = 5_000;
 const BACKOFF_MAX: Duration = Duration::from_secs(2);
@@ -111,11 +113,19 @@ impl<P: Projector> Runner<P> {
             };
             tokio::select! {
                 () = shutdown.cancelled() => break,
-                () = self.wake.notified(), if pause == POLL_EVERY => {}
+                () = self.woken(), if pause == POLL_EVERY => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }
         self.release().await;
+    }
+
+    /// The log has grown. A hint that comes during a step is kept for the next wait.
+    async fn woken(&self) {
+        self.wake.notified().await;
+        if self.projector.kinds().is_some() {
+            tokio::time::sleep(GATHER).await;
+        }
     }
 
     /// One batch, or one look around; `true` if there may be more at once.
@@ -152,13 +162,15 @@ impl<P: Projector> Runner<P> {
         // The event that may have to be parked if it comes alone.
         let alone = (batch.len() == 1).then(|| batch.first().cloned()).flatten();
         let events = batch.len();
+        let full = i64::try_from(events).is_ok_and(|events| events >= self.batch_max);
         match self.commit(lead, last, batch).await {
             Ok(()) => {
                 self.batch_max = (self.batch_max * 2).min(BATCH_EVENTS_MAX);
                 let name = self.projector.name();
                 metrics::histogram!(metric::PROJECTOR_BATCH_EVENTS, "projector" => name)
                     .record(events as f64);
-                Ok(true)
+                // A projector that wants only some types may have read far more than it got.
+                Ok(full || self.projector.kinds().is_some())
             }
             Err(error) if error.is_data() => {
                 self.projector.reset();

@@ -64,7 +64,8 @@ pub async fn run(options: Options, shutdown: CancellationToken) {
 ///
 /// A process that is stopped in the middle of a transaction must not hold the checkpoint for ever.
 /// Commits need not wait for the disk: rows and checkpoint are lost together or not at all. All
-/// statements find their rows by key, whatever the planner thinks of an empty table.
+/// statements find their rows by key, whatever the planner thinks of an empty table. Nothing is asked before a
+/// connection is used: one that is broken only makes a projector stumble once.
 pub(crate) fn projector_pool(pool: &PgPool, connections: u32) -> PgPool {
     let options = pool.connect_options().as_ref().clone().options([
         ("idle_in_transaction_session_timeout", "5s"),
@@ -78,5 +79,6 @@ pub(crate) fn projector_pool(pool: &PgPool, connections: u32) -> PgPool {
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(Duration::from_secs(10))
+        .test_before_acquire(false)
         .connect_lazy_with(options)
 }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use projections::read::{self, LogEvent};
 use sqlx::PgPool;
 use tokio::sync::Notify;
@@ -65,28 +65,51 @@ impl Live {
     pub(crate) async fn run(&self, bus: Option<bus::Bus>, shutdown: CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
-            () = self.follow() => {}
-            () = self.listen(bus) => {}
+            () = self.follow(bus) => {}
         }
     }
 
-    async fn follow(&self) {
+    async fn follow(&self, bus: Option<bus::Bus>) {
         loop {
-            if self.is_idle() {
-                // Whoever comes says where to begin; until then the log is nobody's concern here.
+            // Whoever comes says where to begin; until then the log is nobody's concern here, and neither
+            // are hints that it has grown.
+            while self.is_idle() {
                 self.inner.wake.notified().await;
-                continue;
             }
-            match self.step().await {
-                Ok(true) => {}
-                Ok(false) => {
-                    let _ = tokio::time::timeout(POLL, self.inner.wake.notified()).await;
+            let mut hints = None;
+            while !self.is_idle() {
+                if let (None, Some(bus)) = (&hints, &bus) {
+                    hints = bus.client.subscribe(bus.subjects.log_grew()).await.ok();
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "the live feed stumbled");
-                    tokio::time::sleep(Duration::from_secs(1)).await;
+                match self.step().await {
+                    Ok(true) => {}
+                    Ok(false) => self.wait(&mut hints).await,
+                    Err(error) => {
+                        tracing::warn!(%error, "the live feed stumbled");
+                        tokio::time::sleep(Duration::from_secs(1)).await;
+                    }
                 }
             }
+        }
+    }
+
+    /// Until the log has grown, or somebody has come, or it is time to look anyway.
+    async fn wait(&self, hints: &mut Option<impl Stream + Unpin>) {
+        let hinted = async {
+            match hints {
+                Some(given) => given.next().await.is_some(),
+                None => std::future::pending().await,
+            }
+        };
+        let alive = tokio::select! {
+            () = tokio::time::sleep(POLL) => true,
+            () = self.inner.wake.notified() => true,
+            alive = hinted => alive,
+        };
+        // One look is enough for all that have come meanwhile.
+        while let Some(Some(_)) = hints.as_mut().and_then(|given| given.next().now_or_never()) {}
+        if !alive {
+            *hints = None;
         }
     }
 
@@ -124,23 +147,6 @@ impl Live {
         drop(state);
         for topic in touched {
             topic.wake();
-        }
-    }
-
-    /// Hints of others that the log has grown.
-    async fn listen(&self, bus: Option<bus::Bus>) {
-        let Some(bus) = bus else {
-            return std::future::pending().await;
-        };
-        loop {
-            if let Ok(mut hints) = bus.client.subscribe(bus.subjects.log_grew()).await {
-                while hints.next().await.is_some() {
-                    if !self.is_idle() {
-                        self.inner.wake.notify_one();
-                    }
-                }
-            }
-            tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
 

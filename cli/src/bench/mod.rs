@@ -70,7 +70,12 @@ pub(crate) fn run(command: &BenchCommand, console: &mut Console<'_>) -> anyhow::
         }
         _ => {
             logging::init_quiet(&logging::LogArgs::default());
-            runtime::block_on(|stop| async move { on_a_stack(command, &stop).await })?
+            let measure =
+                async |stop: tokio_util::sync::CancellationToken| on_a_stack(command, &stop).await;
+            match command {
+                BenchCommand::Latency { .. } => runtime::block_on_one_thread(measure)?,
+                _ => runtime::block_on(measure)?,
+            }
         }
     };
     for figure in &figures {

@@ -180,9 +180,18 @@ impl Write {
     }
 }
 
+/// How often the one who tells of a commit lets others go first.
+const TURNS: usize = 4;
+
 /// Says that the log has grown, at most as often as the connection takes it.
+///
+/// After whoever waited for the commit: the message that moves the job on must not queue behind the wake-up of
+/// all who only look.
 async fn tell(bus: Bus, mut news: watch::Receiver<u64>) {
     while news.changed().await.is_ok() {
+        for _ in 0..TURNS {
+            tokio::task::yield_now().await;
+        }
         let pos = *news.borrow_and_update();
         bus.hint(bus.subjects.log_grew(), &pos).await;
     }
