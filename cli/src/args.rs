@@ -72,7 +72,7 @@ Example:
 Examples:
   strata worker --profile light
   strata worker --queues container-tasks=2,gpu=1 --idle-timeout 10m")]
-    Worker(WorkerArgs),
+    Worker(Box<WorkerArgs>),
     /// Submit work, look at it, and steer it
     #[command(subcommand)]
     Job(JobCommand),

@@ -35,6 +35,14 @@ use args::{Cli, Command, WorkflowCommand};
 use exit::{Exit, Stop};
 use output::{Console, Paint};
 
+/// The first argument of a process that a worker starts for one piece of native work.
+pub const NATIVE: &str = "native";
+
+/// Does one piece of native work, as the worker that started this process says.
+pub fn native() -> ! {
+    workers::child::serve()
+}
+
 /// Runs one command line and says how it ended.
 pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> Exit {
     let ended = match Cli::try_parse_from(args) {

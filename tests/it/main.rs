@@ -10,6 +10,8 @@ mod callbacks;
 #[cfg(test)]
 mod features;
 #[cfg(test)]
+mod geo;
+#[cfg(test)]
 mod launcher;
 #[cfg(test)]
 mod lexer;

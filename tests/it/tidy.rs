@@ -107,6 +107,10 @@ fn every_package_takes_over_the_lints_of_the_workspace() {
         .iter()
         .filter(|file| file.path.ends_with("/Cargo.toml"));
     for manifest in manifests {
+        // The one room with `unsafe` has the same lints otherwise: three calls of GDAL have no safe form.
+        if manifest.path == "workers/native/Cargo.toml" {
+            continue;
+        }
         let inherits = manifest.text.contains("[lints]\nworkspace = true");
         assert!(inherits, "{} has lints of its own", manifest.path);
     }

@@ -25,10 +25,10 @@ pub(crate) fn fresh_run() -> RunId {
     RunId(Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
 }
 
-/// The time of day, for people: log lines only.
+/// The time of day, for people: log lines, and when an item was registered.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the worker is the shell that stamps log lines"
+    reason = "the worker is the shell that stamps log lines and items"
 )]
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now()

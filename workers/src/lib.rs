@@ -7,6 +7,7 @@
 //! - [`Handler`] and [`BlockingHandler`] are what a handler implements, [`Context`] what it is given.
 //! - [`store`] is the object store, for whatever is too large to be told.
 
+pub mod child;
 mod clock;
 pub mod handler;
 mod profile;
@@ -15,6 +16,7 @@ pub mod shipped;
 pub mod store;
 #[cfg(test)]
 mod testing;
+pub mod tiers;
 
 pub use handler::{
     BlockingHandler, CancelReason, Context, Done, Handler, Phase, Registry, RegistryError, Resume,

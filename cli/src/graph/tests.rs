@@ -149,7 +149,7 @@ fn shipped(name: &str) -> Picture {
 #[test]
 fn mermaid_text_of_raster_processing() {
     let expected = r##"---
-title: "Raster Processing Pipeline (version 1)"
+title: "Raster Processing Pipeline (version 2)"
 ---
 flowchart TD
     START(["START<br/>start"])
@@ -157,13 +157,15 @@ flowchart TD
     route_by_size{{"route_by_size<br/>conditional<br/>nodes.validate.output.file_size_mb"}}
     process_docker["process_docker<br/>task raster.create_cog"]
     process_fa["process_fa<br/>task raster.create_cog"]
+    create_stac["create_stac<br/>task raster.stac_register_item"]
     END_(["END<br/>end"])
     START --> validate
     validate --> route_by_size
     route_by_size -->|"#lt; 100"| process_fa
     route_by_size -->|"default"| process_docker
-    process_docker --> END_
-    process_fa --> END_
+    process_docker --> create_stac
+    process_fa --> create_stac
+    create_stac --> END_
 "##;
     assert_eq!(mermaid::draw(&shipped("raster_processing.yaml")), expected);
 }
@@ -171,7 +173,7 @@ flowchart TD
 #[test]
 fn dot_text_of_raster_processing() {
     let expected = r#"digraph "raster_processing" {
-    graph [rankdir=TB, labelloc=t, label="Raster Processing Pipeline (version 1)"];
+    graph [rankdir=TB, labelloc=t, label="Raster Processing Pipeline (version 2)"];
     node [fontname="monospace", fontsize=11];
     edge [fontname="monospace", fontsize=10];
     "START" [shape=box, style=rounded, label="START\nstart"];
@@ -179,13 +181,15 @@ fn dot_text_of_raster_processing() {
     "route_by_size" [shape=hexagon, label="route_by_size\nconditional\nnodes.validate.output.file_size_mb"];
     "process_docker" [shape=box, label="process_docker\ntask raster.create_cog"];
     "process_fa" [shape=box, label="process_fa\ntask raster.create_cog"];
+    "create_stac" [shape=box, label="create_stac\ntask raster.stac_register_item"];
     "END" [shape=box, style=rounded, label="END\nend"];
     "START" -> "validate";
     "validate" -> "route_by_size";
     "route_by_size" -> "process_fa" [label="< 100"];
     "route_by_size" -> "process_docker" [label="default"];
-    "process_docker" -> "END";
-    "process_fa" -> "END";
+    "process_docker" -> "create_stac";
+    "process_fa" -> "create_stac";
+    "create_stac" -> "END";
 }
 "#;
     assert_eq!(dot::draw(&shipped("raster_processing.yaml")), expected);

@@ -8,6 +8,8 @@ use workers::Profile;
 
 use super::api::Face;
 use super::callbacks::CallbackArgs;
+use super::catalog::CatalogArgs;
+use super::geo::GeoArgs;
 use super::ops::OpsArgs;
 use crate::args::DATA_DIR;
 use crate::logging::LogArgs;
@@ -117,6 +119,17 @@ pub(crate) struct ProjectorArgs {
 pub(crate) struct MigrateArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
+    #[command(flatten)]
+    pub(crate) catalog: CatalogArgs,
+    /// The role that workers reach the catalog with: it gets its rights, and is made if it is missing
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "STRATA_CATALOG_URL",
+        hide_env_values = true,
+        requires = "pgstac_sql"
+    )]
+    pub(crate) catalog_url: Option<String>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -148,6 +161,8 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) geo: GeoArgs,
+    #[command(flatten)]
     pub(crate) ops: OpsArgs,
 }
 
@@ -175,6 +190,10 @@ pub(crate) struct UpArgs {
     pub(crate) own: Own,
     #[command(flatten)]
     pub(crate) work: Work,
+    #[command(flatten)]
+    pub(crate) geo: GeoArgs,
+    #[command(flatten)]
+    pub(crate) catalog: CatalogArgs,
     #[command(flatten)]
     pub(crate) face: Face,
     #[command(flatten)]

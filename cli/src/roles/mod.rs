@@ -7,6 +7,8 @@ pub(crate) mod api;
 pub(crate) mod args;
 pub(crate) mod budget;
 pub(crate) mod callbacks;
+pub(crate) mod catalog;
+pub(crate) mod geo;
 pub(crate) mod local_key;
 pub(crate) mod migrate;
 pub(crate) mod ops;

@@ -56,6 +56,7 @@ impl Stack {
             nats_url: Context::find_nats(&args.data_dir)?,
             url: None,
             key: None,
+            catalog_url: Context::read(&args.data_dir)?.and_then(|noted| noted.catalog_url),
         };
         Self::new(context, args)
     }
@@ -73,6 +74,7 @@ impl Stack {
             nats_url: String::new(),
             url: None,
             key: None,
+            catalog_url: None,
         };
         Ok(Self {
             context,
@@ -92,6 +94,22 @@ impl Stack {
             subjects,
             ack_wait: args.ack_wait,
         })
+    }
+
+    /// The catalog that the stack has, with the role of workers.
+    pub(crate) fn catalog_url(&self) -> Option<String> {
+        self.context.catalog_url.clone()
+    }
+
+    /// The same stack with this catalog.
+    pub(crate) fn with_catalog(mut self, url: Option<String>) -> Self {
+        self.context.catalog_url = url;
+        self
+    }
+
+    /// The address of the database, with its password.
+    pub(crate) fn database_url(&self) -> &str {
+        &self.context.database_url
     }
 
     /// The database, without a connection yet.

@@ -11,7 +11,7 @@ use super::args::UpArgs;
 use super::budget::Budget;
 use super::orchestrator::{self, Orchestrating, ended};
 use super::stack::{Stack, Write};
-use super::{api, local_key, migrate, projector, worker};
+use super::{api, catalog, local_key, migrate, projector, worker};
 use crate::exit::{Exit, Stop};
 use crate::output::Console;
 use crate::services::{Context, Options, Services, files};
@@ -117,6 +117,9 @@ async fn start_roles(
     let stack = Stack::new(services.context(), &args.stack)?;
     let store = stack.store(&args.store)?;
     migrate::up_to_date(&stack).await?;
+    let given = args.geo.catalog_url.as_deref();
+    let catalog_url = catalog::for_up(&stack, &args.catalog, given).await?;
+    let stack = stack.with_catalog(catalog_url.clone());
     let bus = stack.bus("up").await?;
     let budget = Budget::UP;
     let write = stack.write(&budget, Some(bus.clone())).await?;
@@ -137,12 +140,13 @@ async fn start_roles(
     let context = Context {
         url: Some(serving.url.clone()),
         key: Some(key.token),
+        catalog_url,
         ..services.context()
     };
     context.write(&args.stack.data_dir)?;
-    let (work, its_stack) = (args.work.clone(), stack);
-    let working =
-        tokio::spawn(async move { worker::work(&its_stack, bus, store, &work, stop_worker).await });
+    let (work, tools) = (args.work.clone(), args.geo.tools(&stack)?);
+    let working = async move { worker::work(&stack, bus, store, tools, &work, stop_worker).await };
+    let working = tokio::spawn(working);
     let roles = Roles {
         projecting,
         working,

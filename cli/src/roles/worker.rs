@@ -5,6 +5,7 @@ use std::time::Duration;
 use bus::Bus;
 use domain::message::QueueSlots;
 use tokio_util::sync::CancellationToken;
+use workers::shipped::Tools;
 use workers::{Options, Profile, Registry, Timing};
 
 use super::args::{Work, WorkerArgs};
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &WorkerArgs, _console: &mut Console<'_>) -> anyhow::Resu
             bus,
             worker_id: args.worker_id.clone().unwrap_or_else(fresh_name),
             queues: queues(args)?,
-            registry: registry()?,
+            registry: Registry::shipped(args.geo.tools(&stack)?)?,
             store: stack.store(&args.store)?,
             scratch: stack.scratch(args.scratch.as_deref()),
             idle_timeout: args.idle_timeout,
@@ -46,6 +47,7 @@ pub(super) async fn work(
     stack: &Stack,
     bus: Bus,
     store: workers::Store,
+    tools: Tools,
     work: &Work,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
@@ -54,17 +56,13 @@ pub(super) async fn work(
         bus,
         worker_id: fresh_name(),
         queues: with_slots(profiles(&Profile::ALL), work.concurrency),
-        registry: registry()?,
+        registry: Registry::shipped(tools)?,
         store,
         scratch: stack.scratch(None),
         idle_timeout: None,
         timing,
     };
     Ok(workers::run(options, stop).await?)
-}
-
-fn registry() -> anyhow::Result<Registry> {
-    Ok(Registry::shipped()?)
 }
 
 fn timing(work: &Work, ack_wait: Duration) -> Timing {

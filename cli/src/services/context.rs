@@ -22,6 +22,9 @@ pub struct Context {
     pub url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The catalog, with the role of workers, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog_url: Option<String>,
 }
 
 impl Context {
@@ -35,6 +38,7 @@ impl Context {
                 nats_url: nats_url.clone(),
                 url: None,
                 key: None,
+                catalog_url: None,
             });
         }
         let mut noted = Self::read(data_dir)?.ok_or_else(|| {

@@ -175,6 +175,7 @@ impl Services {
             nats_url: self.nats_url.clone(),
             url: None,
             key: None,
+            catalog_url: None,
         }
     }
 

@@ -68,6 +68,7 @@ async fn start(folder: &Folder, options: &Options, _lock: &Lock) -> anyhow::Resu
         nats_url: nats.url,
         url: None,
         key: None,
+        catalog_url: None,
     };
     context.write(&folder.path)?;
     // Dropped, not ended: they go on without us.

@@ -147,18 +147,29 @@ fn a_stack_whose_log_nobody_reads_any_more_still_ends_in_order() {
 }
 
 #[test]
-fn the_demo_shows_a_retry_and_can_be_run_again() {
+fn the_demo_works_on_real_data_or_shows_a_retry_and_can_be_run_again() {
     let dir = folder("demo");
-    for _ in 0..2 {
-        let done = ran(&strata(&dir, &["demo"]).output().unwrap());
+    let real = [
+        "silver://demo/",
+        "geo.demo_countries",
+        "177",
+        "pgstac.items",
+    ];
+    let tour = [
+        "12 of 12",
+        "after 2 retries",
+        "COMPLETED",
+        "strata job show",
+    ];
+    for (has_data, words) in [(true, real), (true, real), (false, tour)] {
+        let mut demo = strata(&dir, &["demo"]);
+        if !has_data {
+            demo.env_remove("STRATA_GEO_DATA");
+        }
+        let done = ran(&demo.output().unwrap());
         assert_eq!(done.code, 0, "{}", done.err);
         let all = format!("{}{}", done.out, done.err);
-        for words in [
-            "12 of 12",
-            "after 2 retries",
-            "COMPLETED",
-            "strata job show",
-        ] {
+        for words in words {
             assert!(all.contains(words), "no `{words}` in {all}");
         }
         assert!(!all.contains("WARN"), "{all}");

@@ -223,15 +223,16 @@ validate        COMPLETED  2         0 s      21.9 s    retried after transient,
 route_by_size   COMPLETED            21.9 s   0 s       took `< 100` to process_fa
 process_docker  SKIPPED                                 skipped: branch not taken at route_by_size
 process_fa      COMPLETED  1         21.9 s   8.4 s
-END             COMPLETED            30.3 s   0 s
+create_stac     COMPLETED  1         30.3 s   9.5 s
+END             COMPLETED            39.8 s   0 s
 ";
     assert!(ran.out.starts_with(expected), "{}", ran.out);
-    let chart: Vec<&str> = ran.out.lines().skip(8).take(7).collect();
+    let chart: Vec<&str> = ran.out.lines().skip(9).take(8).collect();
     assert!(chart[1].starts_with("validate       |██"), "{chart:?}");
     assert!(chart[1].contains("x...") && chart[1].contains(".██"));
     assert_eq!(chart[3], "process_docker |(skipped)");
     assert!(chart.iter().all(|line| line.chars().count() <= 80));
-    let totals = "job COMPLETED after 30.3 s of virtual time: 2 tasks, 3 attempts, 1 failure, ";
+    let totals = "job COMPLETED after 39.8 s of virtual time: 3 tasks, 4 attempts, 1 failure, ";
     assert!(ran.out.contains(totals), "{}", ran.out);
     assert!(ran.out.contains("\nresult: {\n"));
 }

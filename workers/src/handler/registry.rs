@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use domain::handler::{Catalog, Handler as Declaration};
 
+use crate::shipped::Tools;
+
 use super::{BlockingHandler, Blocks, Body, Handler};
 
 /// All handlers that a worker can run.
@@ -40,10 +42,17 @@ impl Registry {
         }
     }
 
-    /// The handlers that ship with Strata, as far as this build has their code.
-    pub fn shipped() -> Result<Self, RegistryError> {
+    /// The handlers that ship with Strata, with the tools of their worker.
+    pub fn shipped(tools: Tools) -> Result<Self, RegistryError> {
         let mut registry = Self::new(Catalog::shipped());
-        crate::shipped::register(&mut registry)?;
+        crate::shipped::register(&mut registry, tools)?;
+        Ok(registry)
+    }
+
+    /// Those of them that need no tools: for workers of examples and tests.
+    pub fn examples() -> Result<Self, RegistryError> {
+        let mut registry = Self::new(Catalog::shipped());
+        crate::shipped::register_examples(&mut registry)?;
         Ok(registry)
     }
 
@@ -100,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_second_registration_is_an_error() {
-        let mut registry = Registry::shipped().unwrap();
+        let mut registry = Registry::examples().unwrap();
         let again = registry.register(Echo);
         assert_eq!(again, Err(RegistryError::Duplicate("echo".to_owned())));
         let mut empty = Registry::new(Catalog::default());

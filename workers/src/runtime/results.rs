@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::Worker;
 
-/// The parameter that holds the results (G-42).
-const NAME: &str = "previous_results";
+/// The parameters that hold results (G-42), or the manifest that stands for them.
+const NAMES: [&str; 2] = ["previous_results", "manifest"];
 /// Results that a handler may be given, all together.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How often a page is asked for, and how long an answer may take.
@@ -27,16 +27,18 @@ const PAUSE: Duration = Duration::from_millis(500);
 type Found = BTreeMap<u32, Value>;
 
 /// What the parameters name instead of listing it, if they do.
-pub(super) fn manifest(params: &Value) -> Option<Manifest> {
-    let named = params.get(NAME).filter(|value| value.is_object())?;
-    serde_json::from_value(named.clone()).ok()
+pub(super) fn manifest(params: &Value) -> Option<(&'static str, Manifest)> {
+    NAMES.into_iter().find_map(|name| {
+        let named = params.get(name).filter(|value| value.is_object())?;
+        Some((name, serde_json::from_value(named.clone()).ok()?))
+    })
 }
 
 /// The parameters with the list in place of the names.
 pub(super) async fn fetch(
     worker: &Worker,
     params: &Value,
-    manifest: &Manifest,
+    (name, manifest): &(&'static str, Manifest),
 ) -> Result<Value, Failure> {
     let mut all = Vec::new();
     let mut left = BYTES_MAX;
@@ -45,7 +47,12 @@ pub(super) async fn fetch(
     }
     let mut params = params.clone();
     if let Some(fields) = params.as_object_mut() {
-        fields.insert(NAME.to_owned(), Value::Array(all));
+        // Each parameter keeps its type.
+        let all = match *name {
+            "manifest" => serde_json::json!({ "results": all }),
+            _ => Value::Array(all),
+        };
+        fields.insert((*name).to_owned(), all);
     }
     Ok(params)
 }

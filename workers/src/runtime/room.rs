@@ -76,8 +76,10 @@ fn clear_dead(scratch: &Path) {
         {
             // Held until all is gone, so that nobody moves in meanwhile.
             tracing::info!(path = %lock.display(), "clearing away what a dead worker left");
-            remove(&lock.with_extension(""));
-            let _ = fs::remove_file(&lock);
+            // What a child of the dead one still writes at this moment is for the next who looks.
+            if remove(&lock.with_extension("")) {
+                let _ = fs::remove_file(&lock);
+            }
         }
     }
 }
@@ -90,11 +92,14 @@ fn of_dead(lock: &Path) -> Option<File> {
     file.try_lock().ok().map(|()| file)
 }
 
-fn remove(path: &Path) {
-    if let Err(error) = fs::remove_dir_all(path)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!(path = %path.display(), %error, "cannot clear a scratch directory");
+/// Removes a directory; false if something of it is still there.
+fn remove(path: &Path) -> bool {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), %error, "cannot clear a scratch directory");
+            false
+        }
+        _ => true,
     }
 }
 

@@ -195,7 +195,7 @@ impl Run {
     async fn prepared(
         &self,
         entry: &Entry,
-        manifest: Option<Manifest>,
+        manifest: Option<(&'static str, Manifest)>,
     ) -> Result<Result<Map<String, Value>, Failure>, Verdict> {
         let limit = Duration::from_secs(u64::from(self.task.timeout_seconds));
         tokio::select! {
@@ -211,7 +211,7 @@ impl Run {
     async fn params(
         &self,
         entry: &Entry,
-        manifest: Option<Manifest>,
+        manifest: Option<(&'static str, Manifest)>,
     ) -> Result<Map<String, Value>, Failure> {
         let Some(manifest) = manifest else {
             return prepare(&entry.declared, &self.task.params);

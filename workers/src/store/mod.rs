@@ -18,7 +18,7 @@ use futures_util::StreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, WriteMultipart};
 use sha2::{Digest, Sha256};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt as _};
 
 pub use open::open;
 
@@ -32,6 +32,8 @@ pub struct Store {
     prefix: Path,
     /// Where it lies, when it is a directory of this machine.
     local: Option<PathBuf>,
+    /// Its address without secrets, without a slash at the end.
+    base: String,
 }
 
 /// Why something could not be stored or read.
@@ -118,6 +120,62 @@ impl Store {
             sha256: hex(&hash.finalize()),
             size_bytes,
         })
+    }
+
+    /// Takes over a finished file as the object: renamed if it lies on the same file system, so that the object is
+    /// there completely or not at all.
+    pub async fn move_in(&self, key: &str, file: &FilePath) -> Result<(), StoreError> {
+        let Some(target) = self.local_path(key) else {
+            return self.put_file(key, file).await.map(drop);
+        };
+        let unreadable = |error: std::io::Error| StoreError::Failed {
+            key: key.to_owned(),
+            reason: error.to_string(),
+        };
+        let folder = target.parent().unwrap_or(&target);
+        tokio::fs::create_dir_all(folder)
+            .await
+            .map_err(unreadable)?;
+        let renamed = tokio::fs::rename(file, &target).await;
+        match renamed {
+            Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
+                self.put_file(key, file).await.map(drop)
+            }
+            Err(error) => Err(unreadable(error)),
+            Ok(()) => {
+                // The name must outlive a power cut as the content does.
+                let folder = tokio::fs::File::open(folder).await.map_err(unreadable)?;
+                folder.sync_all().await.map_err(unreadable)
+            }
+        }
+    }
+
+    /// Copies the object into a new file, piece by piece.
+    pub async fn download(&self, key: &str, file: &FilePath) -> Result<(), StoreError> {
+        let unwritable = |error: std::io::Error| StoreError::File {
+            path: file.file_name().unwrap_or_default().display().to_string(),
+            reason: error.to_string(),
+        };
+        let got = self.inner.get(&self.path(key)?).await;
+        let mut pieces = got.map_err(|error| failed(key, &error))?.into_stream();
+        let mut target = tokio::fs::File::create(file).await.map_err(unwritable)?;
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| failed(key, &error))?;
+            target.write_all(&piece).await.map_err(unwritable)?;
+        }
+        target.sync_all().await.map_err(unwritable)
+    }
+
+    /// The address of the object, for other programs.
+    #[must_use]
+    pub fn href(&self, key: &str) -> String {
+        format!("{}/{key}", self.base)
+    }
+
+    /// The directory that it is, when it is one of this machine.
+    #[must_use]
+    pub fn root(&self) -> Option<&FilePath> {
+        self.local.as_deref()
     }
 
     /// Reads the whole object.
@@ -228,4 +286,20 @@ fn hex(digest: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+/// SHA-256 and size of a file; blocks.
+pub(crate) fn hash_file(file: &FilePath) -> std::io::Result<(String, u64)> {
+    let mut source = std::fs::File::open(file)?;
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; 1024 * 1024];
+    let mut bytes = 0_u64;
+    loop {
+        let read = std::io::Read::read(&mut source, &mut piece)?;
+        let Some(content) = piece.get(..read).filter(|content| !content.is_empty()) else {
+            return Ok((hex(&hash.finalize()), bytes));
+        };
+        hash.update(content);
+        bytes += u64::try_from(read).unwrap_or(u64::MAX);
+    }
 }

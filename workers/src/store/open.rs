@@ -45,6 +45,7 @@ fn directory(address: &str, path: &FilePath) -> Result<Store, StoreError> {
     Ok(Store {
         inner: Arc::new(inner.with_fsync(true)),
         prefix: Path::default(),
+        base: format!("file://{}", root.display()),
         local: Some(root),
     })
 }
@@ -59,13 +60,14 @@ fn remote(address: &str, url: &Url) -> Result<Store, StoreError> {
     Ok(Store {
         inner: Arc::from(inner),
         prefix,
+        base: shown(address).trim_end_matches('/').to_owned(),
         local: None,
     })
 }
 
 /// The address without anything that may be a secret.
-fn refused(address: &str, reason: &str) -> StoreError {
-    let shown = match Url::parse(address) {
+fn shown(address: &str) -> String {
+    match Url::parse(address) {
         Ok(url) if url.has_host() => format!(
             "{}://{}{}",
             url.scheme(),
@@ -73,9 +75,12 @@ fn refused(address: &str, reason: &str) -> StoreError {
             url.path()
         ),
         _ => address.chars().take(200).collect(),
-    };
+    }
+}
+
+fn refused(address: &str, reason: &str) -> StoreError {
     StoreError::Address {
-        url: shown,
+        url: shown(address),
         reason: reason.to_owned(),
     }
 }

@@ -132,8 +132,16 @@ fn create_cog() -> Handler {
             "cog_local_path",
             maybe(text("Path on the worker's mount, if it is there.")),
         )
+        .output(
+            "cog_uri",
+            text("Address of the result, for `source_url` of other handlers."),
+        )
         .output("size_bytes", integer("Size of the result."))
         .output("size_mb", number("Size of the result in megabytes."))
+        .output(
+            "content_hash",
+            text("SHA-256 of the result, 64 hex digits."),
+        )
         .output(
             "file_checksum",
             text("SHA-256 of the result as multihash, `1220` and 64 hex digits."),

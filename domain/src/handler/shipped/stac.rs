@@ -50,7 +50,10 @@ fn ensure_collection() -> Handler {
         .output("collection_id", text("Id of the collection."))
         .output("created", flag("Whether it is new."))
         .output("updated", flag("Whether it was there and has changed."))
-        .output("collection_url", text("URL of the collection."))
+        .output(
+            "collection_url",
+            maybe(text("URL of the collection, if there is a STAC API.")),
+        )
 }
 
 fn register_item() -> Handler {
@@ -198,8 +201,14 @@ fn stac_urls() -> Output {
     Output::object(
         "Where the catalog shows it.",
         &[
-            ("item", text("URL of the item.")),
-            ("collection", text("URL of its collection.")),
+            (
+                "item",
+                maybe(text("URL of the item, if there is a STAC API.")),
+            ),
+            (
+                "collection",
+                maybe(text("URL of its collection, if there is a STAC API.")),
+            ),
         ],
     )
 }
