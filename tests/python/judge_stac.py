@@ -1,6 +1,8 @@
 """Validates STAC objects: core schemas are inside pystac, those of extensions come from a folder.
 
-    judge_stac.py FOLDER_OF_SCHEMAS < list-of-objects.json
+    judge_stac.py [FOLDER_OF_SCHEMAS] < list-of-objects.json
+
+Without the folder only the core is judged.
 
 Prints how many are valid; the first that is not ends it with its error.
 """
@@ -21,9 +23,9 @@ NAMES = {
 
 
 def main() -> None:
-    folder = pathlib.Path(sys.argv[1])
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
     validator = JsonSchemaSTACValidator()
-    for uri, name in NAMES.items():
+    for uri, name in NAMES.items() if folder else ():
         found = [folder / name, *folder.rglob(name)]
         schema = next((path for path in found if path.exists()), None)
         if schema is None:
@@ -35,6 +37,8 @@ def main() -> None:
         unknown = set(described.get("stac_extensions", [])) - set(NAMES)
         if unknown:
             sys.exit(f"{described['id']} uses extensions without a schema here: {unknown}")
+        if folder is None:
+            described = described | {"stac_extensions": []}
         pystac.read_dict(described).validate()
     print(len(objects))
 

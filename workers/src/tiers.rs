@@ -362,7 +362,8 @@ fn place_below(path: &Path, root: &Path) -> PathBuf {
         .map_or_else(|_| path.to_owned(), Path::to_owned)
 }
 
-async fn hash(file: &Path) -> Result<(String, u64), Failure> {
+/// SHA-256 and size of a file.
+pub(crate) async fn hash(file: &Path) -> Result<(String, u64), Failure> {
     let file = file.to_owned();
     let hashed = tokio::task::spawn_blocking(move || crate::store::hash_file(&file)).await;
     hashed
@@ -378,7 +379,8 @@ fn permanent(code: &str, message: &str) -> Failure {
     Failure::new(FailureClass::Permanent, code, message)
 }
 
-fn scratch(error: &std::io::Error) -> Failure {
+/// A directory of the worker that cannot be used.
+pub(crate) fn scratch(error: &std::io::Error) -> Failure {
     let message = format!("the files of the worker cannot be used: {error}");
     Failure::new(FailureClass::Transient, "scratch", &message)
 }

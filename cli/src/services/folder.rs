@@ -42,11 +42,13 @@ impl Folder {
                 fs::set_permissions(path, Permissions::from_mode(mode))?;
             }
             for name in ["logs", "store", "scratch", "nats"] {
-                // Outputs and logs of tasks are nobody else's business.
+                // Outputs and logs of tasks are nobody else's business. That somebody else makes it at the same
+                // moment is no error.
                 let folder = path.join(name);
-                if !folder.exists() {
-                    DirBuilder::new().mode(0o700).create(folder)?;
-                }
+                DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(folder)?;
             }
             fs::canonicalize(path)
         };

@@ -73,6 +73,11 @@ async fn tiles_go_on_with_the_next_one_after_a_death_and_after_a_farewell() {
     let result = stage.ended(&job).await.unwrap();
     assert_eq!(result["tile_count"], 16, "{result}");
     assert_eq!(result["items_created"], 16, "{result}");
+    let mosaic = result["viewer_url"].as_str().unwrap_or_default();
+    assert!(
+        mosaic.starts_with("https://tiler.test/searches/"),
+        "{result}"
+    );
     // At most the tile that was being made is made again: each has one checkpoint, none more than one more.
     let checkpoints = stage.rig.events("checkpoint_saved").await;
     assert!((16..=18).contains(&checkpoints), "{checkpoints}");

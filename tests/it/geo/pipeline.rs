@@ -39,15 +39,14 @@ async fn a_real_raster_becomes_a_cog_in_the_catalog() {
     assert_eq!(stage.items().await.len(), 2);
 }
 
-/// Everything that the catalog has is valid, by pystac and the schemas of the extensions.
+/// Everything that the catalog has is valid by pystac; and by the schemas of the extensions, where they are at hand.
 async fn valid_stac(stage: &Stage) {
-    let Ok(schemas) = std::env::var("STRATA_STAC_SCHEMAS") else {
-        return;
-    };
+    let schemas = std::env::var("STRATA_STAC_SCHEMAS").ok();
+    let args: Vec<&str> = schemas.as_deref().into_iter().collect();
     let (mut all, collections) = (stage.items().await, stage.collections().await);
     all.extend(collections);
     let count = all.len();
-    let said = python("judge_stac.py", &[&schemas], Some(&Value::Array(all)));
+    let said = python("judge_stac.py", &args, Some(&Value::Array(all)));
     assert_eq!(said.trim(), count.to_string());
 }
 

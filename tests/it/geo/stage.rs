@@ -51,8 +51,11 @@ impl Stage {
     }
 
     pub(super) fn worker(&self) -> Process {
-        self.rig
-            .worker(2, &[("STRATA_CATALOG_URL", &self.catalog_url)])
+        let env = [
+            ("STRATA_CATALOG_URL", self.catalog_url.as_str()),
+            ("STRATA_TILER_URL", "https://tiler.test"),
+        ];
+        self.rig.worker(2, &env)
     }
 
     /// The folder of uploads; made.

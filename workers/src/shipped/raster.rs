@@ -115,7 +115,7 @@ impl Handler for RasterCreateCog {
         let local = self.0.tiers.fetch(ctx, &place).await?;
         // A directory of its own: what GDAL leaves beside a file goes with it.
         let folder = ctx.scratch()?.join("cog");
-        std::fs::create_dir_all(&folder).map_err(|error| super::tools::scratch(&error))?;
+        std::fs::create_dir_all(&folder).map_err(|error| crate::tiers::scratch(&error))?;
         let target = folder.join("result.tif");
         let raster_type = chosen(params.raster_type).or_else(|| validation.raster_type());
         let wish = CogWish {

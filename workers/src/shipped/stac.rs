@@ -9,9 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tiles::tile_place;
-use super::tools::{CatalogAccess, Shared, given, scratch};
+use super::tools::{CatalogAccess, Shared, given};
 use crate::child::Op;
 use crate::handler::{Context, Done, Handler};
+use crate::tiers::hash;
 
 /// Ids that stand in the output itself.
 const INLINE_MAX: usize = 500;
@@ -131,7 +132,7 @@ impl Handler for RegisterItem {
             thumbnail: Some(thumbnail.clone()),
         };
         let raster: Raster = self.0.children.run(ctx, op).await?;
-        let (sha256, bytes) = hashed(local.path).await?;
+        let (sha256, bytes) = hash(&local.path).await?;
         let stem = place.stem();
         let picture = tiers
             .publish(&thumbnail, &place.container, "thumbnails", &stem)
@@ -209,15 +210,27 @@ impl Handler for RegisterItems {
             ctx.progress(created + failed, names.len() as u64, "items");
             ctx.check()?;
         }
+        // The tiler shows all of them as one picture, by a search that the catalog keeps.
+        let CatalogAccess { catalog, .. } = self.0.catalog()?;
+        let tiler = catalog.tiler_url.as_deref();
+        let search_id = match tiler {
+            Some(_) => Some(catalog.register_search(&params.collection_id).await?),
+            None => None,
+        };
+        let urls = search_id
+            .as_deref()
+            .map_or_else(stac::TilerUrls::default, |id| {
+                stac::TilerUrls::of_search(tiler, id)
+            });
         let output = json!({
             "items_created": created,
             "items_failed": failed,
             "total_tiles": names.len(),
             "item_ids": (ids.len() <= INLINE_MAX).then_some(ids),
-            "search_id": null,
-            "viewer_url": null,
-            "tilejson_url": null,
-            "tiles_url": null,
+            "search_id": search_id,
+            "viewer_url": urls.viewer,
+            "tilejson_url": urls.tilejson,
+            "tiles_url": urls.tiles,
         });
         Ok(output.into())
     }
@@ -259,7 +272,7 @@ impl RegisterItems {
                     continue;
                 }
             };
-            let (sha256, bytes) = hashed(local.path).await?;
+            let (sha256, bytes) = hash(&local.path).await?;
             let id = stac::item_id(&local.place.name);
             items.push(stac::raster_item(&stac::ItemInput {
                 id: id.clone(),
@@ -309,12 +322,6 @@ fn is_cog(raster: &Raster) -> bool {
     let tiled = raster.block.iter().all(|edge| *edge <= 1_024) && raster.driver == "GTiff";
     let small = raster.width.max(raster.height) <= 512;
     tiled && (small || !raster.overviews.is_empty())
-}
-
-async fn hashed(path: std::path::PathBuf) -> Result<(String, u64), Failure> {
-    let hashed = tokio::task::spawn_blocking(move || crate::store::hash_file(&path)).await;
-    let hashed = hashed.map_err(|error| scratch(&std::io::Error::other(error)))?;
-    hashed.map_err(|error| scratch(&error))
 }
 
 fn no_container() -> Failure {

@@ -130,7 +130,7 @@ impl Handler for ProcessTileBatch {
         let batch = batch.ok_or_else(|| no_batch(params.batch_index))?;
         let mut finished = resumed(ctx).await;
         let folder = ctx.scratch()?.join("tiles");
-        std::fs::create_dir_all(&folder).map_err(|error| super::tools::scratch(&error))?;
+        std::fs::create_dir_all(&folder).map_err(|error| crate::tiers::scratch(&error))?;
         let todo = batch.iter().filter(|tile| !finished.has(&tile.tile_id));
         let tiles = wishes(todo, &folder)?;
         let container = place.container_of_results().to_owned();
@@ -249,7 +249,7 @@ fn wishes<'a>(
     let mut wishes = Vec::new();
     for tile in tiles {
         let own = folder.join(&tile.tile_id);
-        std::fs::create_dir_all(&own).map_err(|error| super::tools::scratch(&error))?;
+        std::fs::create_dir_all(&own).map_err(|error| crate::tiers::scratch(&error))?;
         wishes.push(TileWish {
             tile_id: tile.tile_id.clone(),
             window: tile.pixel_bounds,

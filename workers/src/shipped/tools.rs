@@ -101,9 +101,3 @@ pub(super) fn megabytes(bytes: u64) -> f64 {
 pub(super) fn rate(bytes: u64, seconds: f64) -> f64 {
     (bytes as f64 / 1e6 / seconds.max(1e-6) * 10.0).round() / 10.0
 }
-
-/// A directory of the run that cannot be used.
-pub(super) fn scratch(error: &std::io::Error) -> Failure {
-    let message = format!("the files of the worker cannot be used: {error}");
-    Failure::new(FailureClass::Transient, "scratch", &message)
-}
