@@ -1,4 +1,4 @@
-"""Judges COGs: strict layout by rio-cogeo, equal pixels by rasterio, and a tile by titiler.
+"""Judges COGs: strict layout by rio-cogeo, equal pixels, colours and nodata by rasterio, and a tile by titiler.
 
     judge_cog.py COG [SOURCE]
 
@@ -11,9 +11,18 @@ import sys
 import numpy
 import rasterio
 from fastapi import FastAPI
+from rasterio.enums import ColorInterp
 from rio_cogeo.cogeo import cog_validate
 from starlette.testclient import TestClient
 from titiler.core.factory import TilerFactory
+
+
+def palette(raster):
+    return raster.colormap(1) if raster.colorinterp[0] == ColorInterp.palette else None
+
+
+def bits(raster):
+    return raster.tags(1, ns="IMAGE_STRUCTURE").get("NBITS")
 
 
 def main() -> None:
@@ -29,6 +38,10 @@ def main() -> None:
                 numpy.allclose(source.transform.to_gdal(), made.transform.to_gdal(), rtol=1e-9, atol=0)
             )
             said["crs"] = source.crs == made.crs
+            said["colors"] = source.colorinterp == made.colorinterp and palette(source) == palette(made)
+            said["bits"] = bits(source) == bits(made)
+            # NaN is not equal to itself.
+            said["nodata"] = repr(source.nodatavals) == repr(made.nodatavals)
     app = FastAPI()
     app.include_router(TilerFactory().router)
     client = TestClient(app)

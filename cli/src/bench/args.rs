@@ -61,4 +61,10 @@ pub(crate) enum BenchCommand {
         #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         items: u32,
     },
+    /// A COG of 10,000 x 10,000 pixels, against `gdal_translate`
+    Cog,
+    /// A layer of 100,000 polygons into PostGIS, against `ogr2ogr`
+    Vector,
+    /// A cascade of a million H3 cells, against a bare COPY of the same rows
+    H3,
 }

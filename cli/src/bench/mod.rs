@@ -13,6 +13,7 @@ mod face;
 mod fanout;
 mod fixture;
 mod fold;
+mod geo;
 mod giant;
 mod jobs;
 mod latency;
@@ -91,6 +92,7 @@ async fn on_a_stack(
 ) -> anyhow::Result<Vec<Figure>> {
     let roles = match command {
         BenchCommand::Append => rig::Roles::None,
+        BenchCommand::Cog | BenchCommand::Vector | BenchCommand::H3 => rig::Roles::WithCatalog,
         BenchCommand::Query
         | BenchCommand::Subscribe
         | BenchCommand::Jobs { api: true, .. }
@@ -111,6 +113,9 @@ async fn on_a_stack(
         BenchCommand::Giant { items } => giant::measure(rig, *items).await,
         BenchCommand::Callbacks { callbacks } => callbacks::measure(rig, *callbacks).await,
         BenchCommand::Cancel { items } => fanout::cancel(rig, *items).await,
+        BenchCommand::Cog => geo::cog::measure(rig).await,
+        BenchCommand::Vector => geo::vector::measure(rig).await,
+        BenchCommand::H3 => geo::h3::measure(rig).await,
     });
     Box::pin(measured).await
 }

@@ -25,9 +25,10 @@ use crate::exit::{Exit, Stop};
 use crate::logging::LogArgs;
 use crate::roles::args::StackArgs;
 use crate::roles::budget::Budget;
+use crate::roles::catalog::{self, CatalogArgs};
 use crate::roles::local_key::ORG;
 use crate::roles::stack::{Stack, Write};
-use crate::services::{DATABASE_URL, NATS_URL, Options, Services};
+use crate::services::{Context, DATABASE_URL, NATS_URL, Options, Services};
 
 /// In the order in which they are stopped.
 const ROLES: [&str; 3] = ["worker", "orchestrator", "projector"];
@@ -36,7 +37,16 @@ const ROLE_END: Duration = Duration::from_secs(15);
 /// How long the first job may take, with the start of all roles.
 const READY: Duration = Duration::from_secs(60);
 /// Variables that would lead the roles to another stack.
-const OTHER_STACKS: [&str; 4] = [DATABASE_URL, NATS_URL, "STRATA_PREFIX", "STRATA_STORE"];
+const OTHER_STACKS: [&str; 8] = [
+    DATABASE_URL,
+    NATS_URL,
+    "STRATA_PREFIX",
+    "STRATA_STORE",
+    "STRATA_BRONZE",
+    "STRATA_SILVER",
+    "STRATA_MOUNT",
+    "STRATA_CATALOG_URL",
+];
 const BUDGET: Budget = Budget {
     appender: 1,
     readers: 4,
@@ -52,6 +62,8 @@ pub(super) enum Roles {
     All,
     /// And the API, through which work is submitted.
     WithApi,
+    /// And a catalog, which needs PostGIS and pgSTAC.
+    WithCatalog,
 }
 
 /// A stack that runs.
@@ -62,7 +74,7 @@ pub(super) struct Rig {
     pub(super) pool: PgPool,
     roles: Vec<(&'static str, Child)>,
     api: Option<Api>,
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
 }
 
 /// Runs `work` on a fresh stack, with or without roles, and clears everything away after it.
@@ -115,6 +127,9 @@ impl Rig {
         };
         let stack = Stack::new(services.context(), &args)?;
         commands::migrate::run(&stack.database(1)?.options).await?;
+        if roles == Roles::WithCatalog {
+            install_catalog(dir, services, &stack).await?;
+        }
         let bus = stack.bus("bench").await?;
         let write = stack.write(&BUDGET, Some(bus)).await?;
         let pool = stack.pool(LOOKERS).await?;
@@ -247,6 +262,23 @@ impl Rig {
             }
         }
     }
+}
+
+/// Where the worker will look for it.
+async fn install_catalog(dir: &Path, services: &Services, stack: &Stack) -> anyhow::Result<()> {
+    let sql = std::env::var_os("STRATA_PGSTAC_SQL").map(PathBuf::from);
+    let url = catalog::for_up(stack, &CatalogArgs { pgstac_sql: sql }, None).await?;
+    let catalog_url = Some(url.ok_or_else(|| {
+        Stop::failed(
+            "this bench needs PostGIS and pgSTAC",
+            "./strata bench, which brings both",
+        )
+    })?);
+    let context = Context {
+        catalog_url,
+        ..services.context()
+    };
+    context.write(dir)
 }
 
 fn start_role(dir: &Path, role: &str, args: &[&str]) -> anyhow::Result<Child> {

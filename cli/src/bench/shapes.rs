@@ -27,6 +27,18 @@ pub(super) fn chain(id: &str, steps: u32) -> Value {
     workflow(id, nodes)
 }
 
+/// One task of this handler.
+pub(super) fn task(id: &str, handler: &str, params: &Value) -> Value {
+    let mut nodes = Map::new();
+    nodes.insert(
+        "START".to_owned(),
+        json!({ "type": "start", "next": "task" }),
+    );
+    let task = json!({ "type": "task", "handler": handler, "params": params, "next": "END" });
+    nodes.insert("task".to_owned(), task);
+    workflow(id, nodes)
+}
+
 /// One task that nobody takes.
 pub(super) fn waiting(id: &str) -> Value {
     let mut nodes = Map::new();

@@ -68,7 +68,7 @@ pub(super) fn own_url(stack: &Stack, data_dir: &Path) -> anyhow::Result<String> 
 }
 
 /// Installs the catalog for `strata up`, if pgSTAC is at hand; a database without PostGIS goes without.
-pub(super) async fn for_up(
+pub(crate) async fn for_up(
     stack: &Stack,
     args: &CatalogArgs,
     given: Option<&str>,

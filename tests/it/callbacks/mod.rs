@@ -2,7 +2,7 @@
 
 mod behaviour;
 mod endpoints;
-mod receiver;
+pub(crate) mod receiver;
 mod secrets;
-mod stage;
+pub(crate) mod stage;
 mod storm;

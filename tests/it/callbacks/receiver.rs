@@ -17,25 +17,25 @@ use tokio_util::sync::CancellationToken;
 
 /// What was received.
 #[derive(Debug, Clone)]
-pub(super) struct Received {
-    pub(super) id: String,
-    pub(super) timestamp: String,
-    pub(super) signature: String,
-    pub(super) agent: String,
-    pub(super) body: String,
+pub(crate) struct Received {
+    pub(crate) id: String,
+    pub(crate) timestamp: String,
+    pub(crate) signature: String,
+    pub(crate) agent: String,
+    pub(crate) body: String,
     /// What was answered; nothing if the answer was held back.
-    pub(super) answered: Option<u16>,
+    pub(crate) answered: Option<u16>,
 }
 
 impl Received {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
 
 /// How it answers.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Mood {
+pub(crate) enum Mood {
     /// Always with this status.
     Always(u16),
     /// Only after so long.
@@ -52,14 +52,14 @@ struct Shared {
 }
 
 /// A server that runs until it is dropped.
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     shared: Arc<Shared>,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     stop: CancellationToken,
 }
 
 impl Receiver {
-    pub(super) async fn start(mood: Mood) -> Self {
+    pub(crate) async fn start(mood: Mood) -> Self {
         let shared = Arc::new(Shared {
             mood: Mutex::new(mood),
             received: Mutex::default(),
@@ -91,7 +91,7 @@ impl Receiver {
     }
 
     /// Goes away, and comes back on the same port.
-    pub(super) async fn restart(&mut self, away: Duration) {
+    pub(crate) async fn restart(&mut self, away: Duration) {
         self.stop.cancel();
         tokio::time::sleep(away).await;
         let listener = loop {
@@ -103,24 +103,24 @@ impl Receiver {
         self.listen(listener);
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/hooks/strata?of=test", self.address)
     }
 
-    pub(super) fn set(&self, mood: Mood) {
+    pub(crate) fn set(&self, mood: Mood) {
         *self.shared.mood.lock().unwrap() = mood;
     }
 
-    pub(super) fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Received> {
         self.shared.received.lock().unwrap().clone()
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.shared.received.lock().unwrap().len()
     }
 
     /// How often each id was answered well.
-    pub(super) fn accepted(&self) -> BTreeMap<String, usize> {
+    pub(crate) fn accepted(&self) -> BTreeMap<String, usize> {
         let mut accepted = BTreeMap::new();
         for each in self.shared.received.lock().unwrap().iter() {
             if each.answered == Some(200) {
@@ -131,7 +131,7 @@ impl Receiver {
     }
 
     /// One line per delivery, for programs that check signatures.
-    pub(super) fn dump(&self) -> String {
+    pub(crate) fn dump(&self) -> String {
         let lines = self.received().into_iter().map(|r| {
             let line = json!({
                 "id": r.id, "timestamp": r.timestamp, "signature": r.signature, "body": r.body,

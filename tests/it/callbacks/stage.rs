@@ -133,7 +133,7 @@ impl Stage {
 }
 
 /// A Python with the packages that tests compare with; `./strata test` makes it.
-pub(super) fn python() -> PathBuf {
+pub(crate) fn python() -> PathBuf {
     let given = std::env::var_os("STRATA_TEST_PYTHON").map(PathBuf::from);
     let python = given.unwrap_or_else(|| target().join("tools/python/bin/python"));
     assert!(
@@ -146,7 +146,7 @@ pub(super) fn python() -> PathBuf {
 }
 
 /// Runs a script of `tests/python` and gives what it printed, as JSON.
-pub(super) async fn run_python(script: &str, arguments: &[&str]) -> serde_json::Value {
+pub(crate) async fn run_python(script: &str, arguments: &[&str]) -> serde_json::Value {
     let script = crate::repo::root().join("tests/python").join(script);
     let output = tokio::process::Command::new(python())
         .arg(script)

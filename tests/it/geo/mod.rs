@@ -2,6 +2,10 @@
 
 mod bad;
 mod catalog;
+mod judges;
 mod kills;
+mod odd;
+mod pictures;
 mod pipeline;
+mod platform;
 mod stage;

@@ -1,46 +1,64 @@
-//! Real data all the way: asked for by a platform, in the catalog, on the asset, and told by a callback.
+//! Real data all the way through the workflows, into the catalog, and found there by the programs of others.
 
 use serde_json::{Value, json};
 use sqlx::{PgPool, Row as _};
 
-use super::stage::{Stage, python};
+use super::judges::{is_faithful, python};
+use super::stage::Stage;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_raster_becomes_a_cog_in_the_catalog() {
     let stage = Stage::new("geo_raster").await;
-    stage.upload_real(&["L7_ETMs.tif", "olinda_dem_utm25s.tif"]);
+    let names = ["L7_ETMs.tif", "olinda_dem_utm25s.tif"];
+    stage.upload_real(&names);
     let _worker = stage.worker();
-    for name in ["L7_ETMs.tif", "olinda_dem_utm25s.tif"] {
+    for name in names {
         let inputs = json!({"container_name": "uploads", "blob_name": name, "tags": ["real"]});
         let result = stage.run("raster_processing", inputs).await;
-        let uri = result["artifacts"][0]["uri"].as_str().unwrap();
-        let cog = stage.silver().join(uri.strip_prefix("silver://").unwrap());
-        let source = stage.uploads().join(name);
-        let said = python(
-            "judge_cog.py",
-            &[cog.to_str().unwrap(), source.to_str().unwrap()],
-            None,
-        );
-        let said: Value = serde_json::from_str(&said).unwrap();
-        assert_eq!(said["valid"], true, "{said}");
-        assert_eq!(said["equal"], true, "{said}");
-        assert_eq!(said["transform"], true, "{said}");
-        assert_eq!(said["crs"], true, "{said}");
-        assert_eq!(said["titiler"], 200, "{said}");
-        assert_eq!(said["preview"], json!([200, "image/png"]), "{said}");
+        is_faithful(&stage.artifact(&result), &stage.uploads().join(name));
     }
     let items = stage.items().await;
     assert_eq!(items.len(), 2);
-    stage.nothing_is_left();
+    stage.nothing_is_left().await;
     valid_stac(&stage).await;
+    found_by_others(&stage, &items);
     // A second run of the same changes nothing.
     let inputs = json!({"container_name": "uploads", "blob_name": "L7_ETMs.tif", "tags": ["real"]});
     stage.run("raster_processing", inputs).await;
     assert_eq!(stage.items().await.len(), 2);
 }
 
+/// Whoever asks a STAC API on the database finds the items: by collection, by place, by id, and page by page.
+fn found_by_others(stage: &Stage, items: &[Value]) {
+    let first = &items[0];
+    let mut ids: Vec<&str> = items
+        .iter()
+        .filter_map(|item| item["id"].as_str())
+        .collect();
+    ids.sort_unstable();
+    let wanted = json!({
+        "database_url": stage.catalog_url, "collection": "rasters", "id": first["id"], "bbox": first["bbox"],
+        "elsewhere": [100.0, 50.0, 101.0, 51.0],
+    });
+    let said = python("judge_catalog.py", &[], Some(&wanted));
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["collections"], json!(["rasters"]), "{said}");
+    // Both lie in the same corner of Brazil.
+    for way in ["in_collection", "in_box", "pages"] {
+        assert_eq!(said[way], json!(ids), "{way}: {said}");
+    }
+    assert_eq!(said["elsewhere"], json!([]), "{said}");
+    assert_eq!(said["by_id"], json!([first["id"]]), "{said}");
+    for property in ["proj:code", "title", "keywords", "strata:job_id"] {
+        assert_eq!(
+            said["item"][property], first["properties"][property],
+            "{property}"
+        );
+    }
+}
+
 /// Everything that the catalog has is valid by pystac; and by the schemas of the extensions, where they are at hand.
-async fn valid_stac(stage: &Stage) {
+pub(super) async fn valid_stac(stage: &Stage) {
     let schemas = std::env::var("STRATA_STAC_SCHEMAS").ok();
     let args: Vec<&str> = schemas.as_deref().into_iter().collect();
     let (mut all, collections) = (stage.items().await, stage.collections().await);
@@ -88,7 +106,7 @@ async fn a_real_layer_becomes_a_table_with_the_same_features() {
         .fetch_all(&catalog)
         .await;
     assert!(log.is_err(), "the log is not theirs");
-    stage.nothing_is_left();
+    stage.nothing_is_left().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,16 +2,21 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use commands::submit::Submitted;
-use serde_json::{Value, json};
+use domain::id::JobId;
+use serde_json::Value;
+use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 
+use super::judges::{files_below, python};
 use crate::system::rig::{Process, Rig, target};
 
 pub(super) const DEADLINE: Duration = Duration::from_secs(120);
+/// Where callbacks say that the result is.
+pub(super) const PUBLIC_URL: &str = "https://strata.example";
 
 /// The workflows that ship, as they ship.
 const SHIPPED: [&str; 5] = [
@@ -29,7 +34,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// With an orchestrator and a projector; workers come later.
+    /// With an orchestrator and a projector, which may call back to this machine; workers come later.
     pub(super) async fn new(name: &str) -> Self {
         let rig = Rig::new(name).await;
         for tier in ["bronze", "silver", "gold", "mount", "scratch"] {
@@ -42,7 +47,12 @@ impl Stage {
         }
         let catalog_url = catalog_url(&rig.database_url, name);
         install(&rig, &catalog_url);
-        let roles = vec![rig.orchestrator(&[]), rig.projector()];
+        let callbacks = [
+            ("STRATA_CALLBACK_ALLOW", "127.0.0.1/32"),
+            ("STRATA_PUBLIC_URL", PUBLIC_URL),
+        ];
+        let projector = rig.spawn("projector", &[], &callbacks);
+        let roles = vec![rig.orchestrator(&[]), projector];
         Self {
             rig,
             catalog_url,
@@ -69,19 +79,31 @@ impl Stage {
         self.rig.dir.join("silver")
     }
 
-    /// Files that are wrong in one way each, and good ones.
-    pub(super) fn make_files(&self) -> PathBuf {
+    /// Files that a script makes: good, odd and bad ones.
+    pub(super) fn make(&self, script: &str) -> PathBuf {
         let folder = self.uploads();
-        python("make_files.py", &[folder.to_str().unwrap()], None);
+        python(script, &[folder.to_str().unwrap()], None);
         folder
     }
 
-    /// A file of real data.
+    /// A raster of so many rows and columns that does not compress well.
+    pub(super) fn make_large(&self, name: &str, edge: u32) -> PathBuf {
+        let file = self.uploads().join(name);
+        let args = [file.to_str().unwrap(), &edge.to_string()];
+        python("make_large.py", &args, None);
+        file
+    }
+
+    /// The file that a result names as its first artifact.
+    pub(super) fn artifact(&self, result: &Value) -> PathBuf {
+        let uri = result["artifacts"][0]["uri"].as_str().unwrap();
+        self.silver().join(uri.strip_prefix("silver://").unwrap())
+    }
+
+    /// Files of real data.
     pub(super) fn upload_real(&self, names: &[&str]) {
-        let data =
-            std::env::var("STRATA_GEO_DATA").expect("STRATA_GEO_DATA, which ./strata test sets");
         for name in names {
-            std::fs::copy(Path::new(&data).join(name), self.uploads().join(name)).unwrap();
+            std::fs::copy(real(name), self.uploads().join(name)).unwrap();
         }
     }
 
@@ -90,19 +112,28 @@ impl Stage {
         let job = submitted.job_id;
         let done = async || self.rig.end_of(job).await.is_some();
         self.rig.eventually("the job ends", DEADLINE, done).await;
-        let row = sqlx::query(
-            "select type, payload from dagapp.events where stream_id = $1
-             and type in ('job_completed', 'job_failed', 'job_cancelled')",
+        match self.told(job, "job_completed").await.first() {
+            Some(completed) => Ok(completed["result"].clone()),
+            None => {
+                // A cancelled job has no failure.
+                let failed = self.told(job, "job_failed").await.pop();
+                Err(failed.map_or(Value::Null, |failed| failed["failure"].clone()))
+            }
+        }
+    }
+
+    /// The events of one type in the stream of a job.
+    pub(super) async fn told(&self, job: JobId, kind: &str) -> Vec<Value> {
+        let rows = sqlx::query(
+            "select payload from dagapp.events where stream_id = $1 and type = $2 order by pos",
         )
         .bind(format!("job:{job}"))
-        .fetch_one(&self.rig.pool)
+        .bind(kind)
+        .fetch_all(&self.rig.pool)
         .await
         .unwrap();
-        let payload: Value = serde_json::from_slice(row.get::<&[u8], _>("payload")).unwrap();
-        match row.get::<&str, _>("type") {
-            "job_completed" => Ok(payload["result"].clone()),
-            _ => Err(payload["failure"].clone()),
-        }
+        let payload = |row: &PgRow| serde_json::from_slice(row.get::<&[u8], _>("payload")).unwrap();
+        rows.iter().map(payload).collect()
     }
 
     /// Runs a workflow to its result.
@@ -114,14 +145,19 @@ impl Stage {
         })
     }
 
-    /// No run has left anything in the scratch directory.
-    pub(super) fn nothing_is_left(&self) {
+    /// No run has left anything in the scratch directory. A run is told to be over before its folder is gone, so
+    /// that this waits a little.
+    pub(super) async fn nothing_is_left(&self) {
         let scratch = self.rig.dir.join("scratch");
-        let left: Vec<PathBuf> = files_below(&scratch)
-            .into_iter()
-            .filter(|path| path.extension().is_none_or(|end| end != "lock"))
-            .collect();
-        assert_eq!(left, Vec::<PathBuf>::new());
+        let left = || -> Vec<PathBuf> {
+            let locks = |path: &PathBuf| path.extension().is_none_or(|end| end != "lock");
+            files_below(&scratch).into_iter().filter(locks).collect()
+        };
+        let end = tokio::time::Instant::now() + Duration::from_secs(10);
+        while !left().is_empty() && tokio::time::Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        assert_eq!(left(), Vec::<PathBuf>::new());
     }
 
     /// All items of the catalog.
@@ -143,47 +179,10 @@ impl Stage {
     }
 }
 
-/// Files below a folder, however deep.
-pub(super) fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return found;
-    };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files_below(&path));
-        } else {
-            found.push(path);
-        }
-    }
-    found
-}
-
-/// What a script of `tests/python` prints, run with the packages that judge rasters and catalogs.
-pub(super) fn python(script: &str, args: &[&str], input: Option<&Value>) -> String {
-    let program = std::env::var("STRATA_TEST_GEO_PYTHON")
-        .expect("STRATA_TEST_GEO_PYTHON, which ./strata test sets");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("python")
-        .join(script);
-    let mut child = Command::new(program)
-        .args(["-W", "ignore"])
-        .arg(&script)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let text = input.unwrap_or(&json!(null)).to_string();
-    std::io::Write::write_all(&mut stdin, text.as_bytes()).unwrap();
-    drop(stdin);
-    let output = child.wait_with_output().unwrap();
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {complaint}", script.display());
-    String::from_utf8(output.stdout).unwrap()
+/// A file of real data, where it lies.
+pub(super) fn real(name: &str) -> PathBuf {
+    let data = std::env::var("STRATA_GEO_DATA").expect("STRATA_GEO_DATA, which ./strata test sets");
+    Path::new(&data).join(name)
 }
 
 /// A role of its own: roles belong to all databases of a server.

@@ -17,7 +17,19 @@ pub(super) enum Kind {
 }
 
 /// The workflow of rasters, and the inputs that are filled from fields of a payload.
-pub(super) const RASTER: (&str, &[&str]) = ("raster_processing", &["container_name", "blob_name"]);
+pub(super) const RASTER: (&str, &[&str]) = (
+    "raster_processing",
+    &[
+        "container_name",
+        "blob_name",
+        "title",
+        "tags",
+        "dataset_id",
+        "resource_id",
+        "version_id",
+        "access_level",
+    ],
+);
 /// The workflow of vector layers, and the same for it.
 pub(super) const VECTOR: (&str, &[&str]) = (
     "vector_ingest",

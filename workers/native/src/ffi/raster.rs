@@ -40,6 +40,28 @@ pub(crate) fn create_copy(
     own(made)
 }
 
+/// A smaller cache of blocks for all of GDAL, as long as this lives.
+pub(crate) struct SmallCache {
+    before: i64,
+}
+
+impl SmallCache {
+    /// Never more than there was.
+    pub(crate) fn of(bytes: i64) -> Self {
+        // SAFETY: these read and set a number of the process, under a lock of GDAL's.
+        let before = unsafe { gdal_sys::GDALGetCacheMax64() };
+        unsafe { gdal_sys::GDALSetCacheMax64(bytes.min(before)) };
+        Self { before }
+    }
+}
+
+impl Drop for SmallCache {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { gdal_sys::GDALSetCacheMax64(self.before) };
+    }
+}
+
 /// `gdal_translate` with these arguments; an empty target with `-of VRT` stays in memory.
 pub(crate) fn translate(target: &Path, source: &Dataset, arguments: &[&str]) -> Option<Dataset> {
     let name = c_name(target)?;

@@ -2,14 +2,13 @@
 
 use domain::failure::{Failure, FailureClass};
 use gdal::Dataset;
-use gdal::raster::{GdalDataType, GdalType, RasterBand};
 use gdal::spatial_ref::SpatialRef;
 
-use super::look::{self, wide};
+use super::count::nodata;
+use super::look;
 use super::open::Opened;
-use super::pass::{self, Window};
 use crate::failure::noted;
-use crate::{Watch, ffi, go_on};
+use crate::ffi;
 
 /// Every block of every band and overview was written.
 pub(super) fn written(result: &Opened) -> Result<(), Failure> {
@@ -67,7 +66,7 @@ pub(super) fn same_frame(
         let (Ok(one), Ok(other)) = (one, other) else {
             return Err(broken("a band is missing"));
         };
-        let (a, b) = (pass::nodata(&one), pass::nodata(&other));
+        let (a, b) = (nodata(&one), nodata(&other));
         let nan = |value: Option<f64>| value.is_some_and(f64::is_nan);
         if a != b && !(nan(a) && nan(b)) {
             return Err(broken("its nodata value changed"));
@@ -76,38 +75,15 @@ pub(super) fn same_frame(
     Ok(())
 }
 
-/// Every pixel, and every mask, is that of the reference.
-pub(super) fn same_pixels(
-    reference: &Opened,
-    dataset: &Dataset,
-    result: &Opened,
-    watch: &dyn Watch,
-) -> Result<(), Failure> {
-    ffi::error::reset();
-    let windows = pass::windows(&result.dataset);
-    for (done, window) in windows.iter().enumerate() {
-        for (one, other) in dataset.rasterbands().zip(result.dataset.rasterbands()) {
-            go_on(watch)?;
-            let same = one.and_then(|one| same_window(&one, &other?, window));
-            let same = same.map_err(|_| {
-                let what = format!("`{}` could not be compared with its copy", reference.name);
-                noted(
-                    "corrupt_blocks",
-                    &what,
-                    &reference.path,
-                    &ffi::error::noted(),
-                )
-            })?;
-            if !same {
-                let (x, y) = (wide(window.x), wide(window.y));
-                return Err(broken(&format!(
-                    "its pixels differ near column {x}, row {y}"
-                )));
-            }
-        }
-        watch.progress(pass::share(done + 1, windows.len()));
-    }
-    Ok(())
+/// The source could be read when the copy was made, and cannot now.
+pub(super) fn not_compared(reference: &Opened) -> Failure {
+    let what = format!("`{}` could not be compared with its copy", reference.name);
+    noted(
+        "corrupt_blocks",
+        &what,
+        &reference.path,
+        &ffi::error::noted(),
+    )
 }
 
 /// A result that is not what it should be. Nobody's data is at fault, so another try may do.
@@ -117,41 +93,4 @@ pub(super) fn broken(what: &str) -> Failure {
         "result_differs",
         &format!("The file that was written is not what it should be: {what}. It was removed."),
     )
-}
-
-fn same_window(
-    one: &RasterBand<'_>,
-    other: &RasterBand<'_>,
-    window: &Window,
-) -> gdal::errors::Result<bool> {
-    let pixels = match one.band_type() {
-        GdalDataType::UInt8 => same::<u8>(one, other, window)?,
-        GdalDataType::UInt16 => same::<u16>(one, other, window)?,
-        GdalDataType::Int16 => same::<i16>(one, other, window)?,
-        GdalDataType::UInt32 => same::<u32>(one, other, window)?,
-        GdalDataType::Int32 => same::<i32>(one, other, window)?,
-        GdalDataType::UInt64 => same::<u64>(one, other, window)?,
-        GdalDataType::Int64 => same::<i64>(one, other, window)?,
-        GdalDataType::Float32 => same::<f32>(one, other, window)?,
-        _ => same::<f64>(one, other, window)?,
-    };
-    let flags = one.mask_flags()?;
-    if !pixels || !flags.is_per_dataset() || flags.is_alpha() {
-        return Ok(pixels);
-    }
-    same::<u8>(&one.open_mask_band()?, &other.open_mask_band()?, window)
-}
-
-fn same<T: GdalType + Copy + PartialEq>(
-    one: &RasterBand<'_>,
-    other: &RasterBand<'_>,
-    window: &Window,
-) -> gdal::errors::Result<bool> {
-    let read = |band: &RasterBand<'_>| {
-        band.read_as::<T>(window.origin(), window.size(), window.size(), None)
-    };
-    let (one, other) = (read(one)?, read(other)?);
-    #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-    let same = |(a, b): (&T, &T)| a == b || (a != a && b != b);
-    Ok(one.data().iter().zip(other.data()).all(same))
 }

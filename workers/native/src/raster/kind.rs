@@ -6,8 +6,8 @@ use domain::failure::{Failure, FailureClass};
 use gdal::Metadata;
 use geo::raster::{Band, Kind};
 
+use super::count;
 use super::open::Opened;
-use super::pass;
 use crate::failure::{noted, permanent};
 use crate::ffi;
 
@@ -193,7 +193,7 @@ fn sample(opened: &Opened) -> Result<Vec<f64>, Failure> {
     let (width, height) = band.size();
     let size = (width.min(SAMPLE_EDGE), height.min(SAMPLE_EDGE));
     let read = band.read_as::<f64>((0, 0), (width, height), size, None);
-    let nodata = pass::nodata(&band).unwrap_or(f64::NAN);
+    let nodata = count::nodata(&band).unwrap_or(f64::NAN);
     let values = read.map_err(unreadable)?.into_shape_and_vec().1;
     #[expect(clippy::float_cmp, reason = "nodata is a value, not a measurement")]
     let valid = |value: &f64| value.is_finite() && *value != nodata;

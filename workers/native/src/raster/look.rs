@@ -9,7 +9,8 @@ use gdal::{Dataset, Metadata};
 use geo::raster::{Band, Raster, Stats};
 
 use super::open::{self, Opened};
-use super::{LookOptions, kind, pass};
+use super::pass::{self, Twin};
+use super::{LookOptions, count, kind};
 use crate::failure::permanent;
 use crate::footprint::{self, Place};
 use crate::{Watch, crs, ffi, go_on};
@@ -18,13 +19,14 @@ use crate::{Watch, crs, ffi, go_on};
 pub fn look(path: &Path, options: &LookOptions, watch: &dyn Watch) -> Result<Raster, Failure> {
     go_on(watch)?;
     let opened = open::open(path, options.pixel_bytes_max)?;
-    opened_look(&opened, options, watch)
+    opened_look(&opened, options, None, watch)
 }
 
-/// What `look` does once the file is open.
+/// What `look` does once the file is open; all of its pixels must be those of its twin, if it has one.
 pub(super) fn opened_look(
     opened: &Opened,
     options: &LookOptions,
+    twin: Option<Twin<'_>>,
     watch: &dyn Watch,
 ) -> Result<Raster, Failure> {
     let dataset = &opened.dataset;
@@ -39,7 +41,7 @@ pub(super) fn opened_look(
     }
     let mut stats = Vec::new();
     if options.read_all || options.stats {
-        stats = pass::all(opened, watch)?;
+        stats = pass::all(opened, twin, watch)?;
         check_written(opened, &mut warnings)?;
     }
     let bands = bands(dataset, if options.stats { stats } else { Vec::new() });
@@ -214,7 +216,7 @@ fn check_written(opened: &Opened, warnings: &mut Vec<String>) -> Result<(), Fail
 fn bands(dataset: &Dataset, stats: Vec<Option<Stats>>) -> Vec<Band> {
     let mut stats = stats.into_iter();
     let band = |band: RasterBand<'_>| {
-        let nodata = pass::nodata(&band);
+        let nodata = count::nodata(&band);
         let is_signed = band.metadata_item("PIXELTYPE", "IMAGE_STRUCTURE");
         let dtype = match band.band_type() {
             GdalDataType::UInt8 if is_signed.as_deref() == Some("SIGNEDBYTE") => "int8",

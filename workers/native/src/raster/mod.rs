@@ -2,6 +2,7 @@
 
 mod check;
 mod cog;
+mod count;
 mod kind;
 mod look;
 mod open;

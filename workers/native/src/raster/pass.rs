@@ -1,18 +1,23 @@
-//! One pass over all pixels: proves that every block can be read, and counts.
+//! One pass over all pixels: proves that every block can be read, compares, and counts.
 //!
 //! Windows are the outer loop and bands the inner one, so that files with interleaved bands are decoded once.
 
 use domain::failure::Failure;
 use gdal::Dataset;
-use gdal::raster::{GdalDataType, RasterBand};
+use gdal::raster::{Buffer, GdalDataType, RasterBand};
 use geo::raster::Stats;
 
+use super::check;
+use super::count::{Count, Pixel};
 use super::open::Opened;
 use crate::failure::noted;
 use crate::{Watch, ffi, go_on};
 
 /// Pixels of a window, about.
 const WINDOW_PIXELS: usize = 2 * 1024 * 1024;
+
+/// Cache below which reading becomes slow whatever is read.
+const CACHE_BYTES_MIN: i64 = 64 * 1024 * 1024;
 
 /// A window of pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +36,6 @@ impl Window {
 
     pub(super) fn size(&self) -> (usize, usize) {
         (self.width, self.height)
-    }
-
-    pub(super) fn pixels(&self) -> usize {
-        self.width * self.height
     }
 }
 
@@ -69,47 +70,126 @@ fn cover(width: usize, height: usize, block: (usize, usize)) -> Vec<Window> {
     windows
 }
 
-/// Reads every pixel of every band; gives what was counted.
-pub(super) fn all(opened: &Opened, watch: &dyn Watch) -> Result<Vec<Option<Stats>>, Failure> {
-    let dataset = &opened.dataset;
-    let windows = windows(dataset);
-    let bands: Vec<RasterBand<'_>> = dataset.rasterbands().filter_map(Result::ok).collect();
+/// Cache for reading window by window, so that a file of whole lines is not decoded once per window.
+pub(super) fn cache_bytes(dataset: &Dataset) -> i64 {
+    let lines = windows(dataset).first().map_or(1, |window| window.height);
+    let bands = dataset.rasterbands().filter_map(Result::ok);
+    let pixel: usize = bands
+        .map(|band| usize::from(band.band_type().bytes()))
+        .sum();
+    // Twice: windows may begin in the middle of a block.
+    let bytes = dataset.raster_size().0.saturating_mul(2 * lines * pixel);
+    i64::try_from(bytes)
+        .unwrap_or(i64::MAX)
+        .max(CACHE_BYTES_MIN)
+}
+
+/// What a raster was made from, pixel by pixel.
+#[derive(Clone, Copy)]
+pub(super) struct Twin<'a> {
+    pub(super) opened: &'a Opened,
+    pub(super) dataset: &'a Dataset,
+}
+
+/// Reads every pixel of every band, compares it with its twin if there is one, and gives what was counted.
+pub(super) fn all(
+    opened: &Opened,
+    twin: Option<Twin<'_>>,
+    watch: &dyn Watch,
+) -> Result<Vec<Option<Stats>>, Failure> {
+    let windows = windows(&opened.dataset);
+    let bands: Vec<RasterBand<'_>> = opened
+        .dataset
+        .rasterbands()
+        .filter_map(Result::ok)
+        .collect();
+    let twins = twin.map(|twin| twin.dataset.rasterbands().filter_map(Result::ok));
+    let twins: Vec<RasterBand<'_>> = twins.into_iter().flatten().collect();
     let mut counts: Vec<Count> = bands.iter().map(Count::new).collect();
-    let mut pixels = Vec::new();
-    let mut mask = Vec::new();
     ffi::error::reset();
     for (done, window) in windows.iter().enumerate() {
         for (index, (band, count)) in bands.iter().zip(&mut counts).enumerate() {
             go_on(watch)?;
-            pixels.resize(window.pixels(), 0.0);
-            let read = band.read_into_slice::<f64>(
-                window.origin(),
-                window.size(),
-                window.size(),
-                &mut pixels,
-                None,
-            );
-            read.map_err(|_| corrupt(opened, index + 1, window))?;
-            if !count.has_mask {
-                count.add(&pixels, None);
-                continue;
+            let one = One {
+                opened,
+                band,
+                twin: twin.zip(twins.get(index)),
+                index,
+                window,
+            };
+            match band.band_type() {
+                GdalDataType::UInt8 => one.pass::<u8>(count)?,
+                GdalDataType::UInt16 => one.pass::<u16>(count)?,
+                GdalDataType::Int16 => one.pass::<i16>(count)?,
+                GdalDataType::UInt32 => one.pass::<u32>(count)?,
+                GdalDataType::Int32 => one.pass::<i32>(count)?,
+                GdalDataType::UInt64 => one.pass::<u64>(count)?,
+                GdalDataType::Int64 => one.pass::<i64>(count)?,
+                GdalDataType::Float32 => one.pass::<f32>(count)?,
+                _ => one.pass::<f64>(count)?,
             }
-            mask.resize(window.pixels(), 0);
-            let read = band.open_mask_band().and_then(|band| {
-                band.read_into_slice::<u8>(
-                    window.origin(),
-                    window.size(),
-                    window.size(),
-                    &mut mask,
-                    None,
-                )
-            });
-            read.map_err(|_| corrupt(opened, index + 1, window))?;
-            count.add(&pixels, Some(&mask));
         }
         watch.progress(share(done + 1, windows.len()));
     }
     Ok(counts.into_iter().map(Count::finish).collect())
+}
+
+/// One window of one band.
+struct One<'a> {
+    opened: &'a Opened,
+    band: &'a RasterBand<'a>,
+    twin: Option<(Twin<'a>, &'a RasterBand<'a>)>,
+    index: usize,
+    window: &'a Window,
+}
+
+impl One<'_> {
+    fn pass<T: Pixel>(&self, count: &mut Count) -> Result<(), Failure> {
+        let damaged = |_| corrupt(self.opened, self.index + 1, self.window);
+        let pixels = self.read::<T>(self.band).map_err(damaged)?;
+        let mask = count.has_mask.then(|| self.mask(self.band));
+        let mask = mask.transpose().map_err(damaged)?;
+        count.add(pixels.data(), mask.as_ref().map(Buffer::data));
+        let Some((twin, band)) = self.twin else {
+            return Ok(());
+        };
+        let same = self.is_same(&pixels, mask.as_ref(), band);
+        if same.map_err(|_| check::not_compared(twin.opened))? {
+            return Ok(());
+        }
+        let Window { x, y, .. } = self.window;
+        Err(check::broken(&format!(
+            "its pixels differ near column {x}, row {y}"
+        )))
+    }
+
+    fn is_same<T: Pixel>(
+        &self,
+        pixels: &Buffer<T>,
+        mask: Option<&Buffer<u8>>,
+        twin: &RasterBand<'_>,
+    ) -> gdal::errors::Result<bool> {
+        let other = self.read::<T>(twin)?;
+        let mut pairs = pixels.data().iter().zip(other.data());
+        if !pairs.all(|(one, other)| one.is_same(*other)) {
+            return Ok(false);
+        }
+        let flags = twin.mask_flags()?;
+        if !flags.is_per_dataset() || flags.is_alpha() {
+            return Ok(true);
+        }
+        let other = self.mask(twin)?;
+        Ok(mask.is_some_and(|mask| mask.data() == other.data()))
+    }
+
+    fn read<T: Pixel>(&self, band: &RasterBand<'_>) -> gdal::errors::Result<Buffer<T>> {
+        let (origin, size) = (self.window.origin(), self.window.size());
+        band.read_as::<T>(origin, size, size, None)
+    }
+
+    fn mask(&self, band: &RasterBand<'_>) -> gdal::errors::Result<Buffer<u8>> {
+        self.read::<u8>(&band.open_mask_band()?)
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a fraction for people")]
@@ -124,99 +204,6 @@ fn corrupt(opened: &Opened, band: usize, window: &Window) -> Failure {
         opened.name
     );
     noted("corrupt_blocks", &what, &opened.path, &ffi::error::noted())
-}
-
-/// Statistics of one band, merged window by window.
-struct Count {
-    nodata: Option<f64>,
-    has_mask: bool,
-    all: u64,
-    valid: u64,
-    minimum: f64,
-    maximum: f64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Count {
-    fn new(band: &RasterBand<'_>) -> Self {
-        let masked = band
-            .mask_flags()
-            .is_ok_and(|flags| !flags.is_nodata() && (flags.is_per_dataset() || flags.is_alpha()));
-        Self {
-            nodata: nodata(band),
-            has_mask: masked,
-            all: 0,
-            valid: 0,
-            minimum: f64::INFINITY,
-            maximum: f64::NEG_INFINITY,
-            mean: 0.0,
-            squares: 0.0,
-        }
-    }
-
-    /// Counts a window; means are merged as by Chan et al., which loses no digits on large rasters.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of pixels stay far below 2^53"
-    )]
-    fn add(&mut self, pixels: &[f64], mask: Option<&[u8]>) {
-        let nodata = self.nodata.unwrap_or(f64::NAN);
-        let valid = |(index, value): (usize, &f64)| {
-            let kept = mask.is_none_or(|mask| mask.get(index).is_some_and(|m| *m != 0));
-            #[expect(clippy::float_cmp, reason = "nodata is a value, not a measurement")]
-            let kept = kept && value.is_finite() && *value != nodata;
-            kept.then_some(*value)
-        };
-        let (mut count, mut sum) = (0_u64, 0.0);
-        for value in pixels.iter().enumerate().filter_map(valid) {
-            count += 1;
-            sum += value;
-            self.minimum = self.minimum.min(value);
-            self.maximum = self.maximum.max(value);
-        }
-        self.all += u64::try_from(pixels.len()).unwrap_or_default();
-        if count == 0 {
-            return;
-        }
-        let mean = sum / count as f64;
-        let values = pixels.iter().enumerate().filter_map(valid);
-        let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
-        let (before, after) = (self.valid as f64, (self.valid + count) as f64);
-        let apart = mean - self.mean;
-        self.squares += squares + apart * apart * before * count as f64 / after;
-        self.mean += apart * count as f64 / after;
-        self.valid += count;
-    }
-
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of pixels stay far below 2^53"
-    )]
-    fn finish(self) -> Option<Stats> {
-        (self.valid > 0).then(|| Stats {
-            minimum: self.minimum,
-            maximum: self.maximum,
-            mean: self.mean,
-            stddev: (self.squares / self.valid as f64).sqrt(),
-            valid_percent: self.valid as f64 * 100.0 / self.all as f64,
-        })
-    }
-}
-
-/// The nodata value as the pixels of this band can have it.
-pub(super) fn nodata(band: &RasterBand<'_>) -> Option<f64> {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "pixels are compared as f64 as well"
-    )]
-    match band.band_type() {
-        GdalDataType::Int64 => band.no_data_value_i64().map(|value| value as f64),
-        GdalDataType::UInt64 => band.no_data_value_u64().map(|value| value as f64),
-        #[expect(clippy::cast_possible_truncation, reason = "as the file stores it")]
-        GdalDataType::Float32 => band.no_data_value().map(|value| f64::from(value as f32)),
-        _ => band.no_data_value(),
-    }
 }
 
 #[cfg(test)]
@@ -234,12 +221,12 @@ mod tests {
             (7, 100_000, (7, 1)),
         ] {
             let windows = cover(width, height, block);
-            let pixels: usize = windows.iter().map(super::Window::pixels).sum();
+            let pixels: usize = windows.iter().map(|w| w.width * w.height).sum();
             assert_eq!(pixels, width * height);
             assert!(
                 windows
                     .iter()
-                    .all(|w| w.pixels() <= 2 * super::WINDOW_PIXELS)
+                    .all(|w| w.width * w.height <= 2 * super::WINDOW_PIXELS)
             );
         }
     }

@@ -7,8 +7,8 @@ use gdal::DriverManager;
 use gdal::cpl::CslStringList;
 use gdal::raster::{Buffer, ColorInterpretation, GdalDataType, RasterBand, ResampleAlg};
 
+use super::count;
 use super::open::{self, Opened};
-use super::pass;
 use super::workplace::Workplace;
 use crate::failure::{noted, permanent};
 use crate::ffi;
@@ -165,7 +165,7 @@ fn read(
 ) -> gdal::errors::Result<Vec<f64>> {
     let read = band.read_as::<f64>((0, 0), band.size(), size, Some(how))?;
     let mut values = read.into_shape_and_vec().1;
-    let nodata = pass::nodata(band);
+    let nodata = count::nodata(band);
     for value in &mut values {
         if Some(*value) == nodata {
             *value = f64::NAN;

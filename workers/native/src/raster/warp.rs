@@ -8,7 +8,7 @@ use gdal::raster::{ColorInterpretation, GdalDataType};
 use gdal::spatial_ref::SpatialRef;
 
 use super::open::Opened;
-use super::pass;
+use super::{count, pass};
 use crate::failure::{cancelled, noted, permanent};
 use crate::{Watch, crs, ffi, go_on};
 
@@ -81,7 +81,7 @@ impl Warp<'_> {
         let bands: Vec<_> = self.dataset.rasterbands().filter_map(Result::ok).collect();
         let says = bands.iter().any(|band| {
             band.color_interpretation() == ColorInterpretation::AlphaBand
-                || pass::nodata(band).is_some()
+                || count::nodata(band).is_some()
         });
         if says {
             return Ok(Vec::new());
