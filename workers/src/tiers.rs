@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use domain::failure::{Failure, FailureClass};
 use serde::Deserialize;
 
+use crate::child::{Object, Source};
 use crate::handler::Context;
 use crate::store::Store;
 
@@ -60,14 +61,8 @@ pub struct Local {
 
 impl SourceParams {
     /// What they name. Blobs without an address are in bronze.
-    pub fn place(&self) -> Result<Place, Failure> {
+    fn place(&self) -> Result<Place, Failure> {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        if given(&self.storage_account).is_some() {
-            return Err(permanent(
-                "storage_account",
-                "accounts are configured by the worker's tiers; leave `storage_account` out",
-            ));
-        }
         if let Some(path) = given(&self.local_path) {
             return Place::new("mount", "", &path);
         }
@@ -187,6 +182,42 @@ impl Tiers {
             "silver" => Some(&self.silver),
             "gold" => Some(&self.gold),
             _ => None,
+        }
+    }
+
+    /// What parameters name, in the account that they name.
+    pub fn place(&self, params: &SourceParams) -> Result<Place, Failure> {
+        let place = params.place()?;
+        let wanted = params.storage_account.as_deref().unwrap_or_default();
+        let found = self.store(place.tier).and_then(Store::account);
+        if wanted.is_empty() || Some(wanted) == found {
+            return Ok(place);
+        }
+        let message = match found {
+            Some(found) => format!("{} is in the account `{found}`", place.url()),
+            None => format!("{} is in no storage account", place.url()),
+        };
+        Err(permanent(
+            "storage_account",
+            &format!(
+                "{message}, as this worker is set up, and not in `{wanted}`; leave `storage_account` out"
+            ),
+        ))
+    }
+
+    /// The source for whoever reads only parts of it. A second attempt reads a copy: what cannot be read there is
+    /// wrong with the data, not with the way to it.
+    pub async fn in_parts(&self, ctx: &Context, place: &Place) -> Result<Source, Failure> {
+        let store = self.store(place.tier).filter(|_| ctx.attempt() == 1);
+        let in_place = store.and_then(|store| store.in_place(&place.key()));
+        match (store, in_place) {
+            (Some(store), Some((path, settings))) => {
+                let bytes = store.head(&place.key()).await?;
+                let bytes = bytes.ok_or_else(|| missing(place))?;
+                let object = Some(Object { bytes, settings });
+                Ok(Source { path, object })
+            }
+            _ => Ok(self.fetch(ctx, place).await?.path.into()),
         }
     }
 

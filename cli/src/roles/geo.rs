@@ -63,9 +63,9 @@ pub(crate) struct GeoArgs {
     /// Memory of one native task
     #[arg(long, value_name = "MB", default_value_t = 4_096, value_parser = clap::value_parser!(u64).range(256..), hide_short_help = true)]
     native_memory_mb: u64,
-    /// Largest file that a native task may write
+    /// Files that a task may have on disk at a time
     #[arg(long, value_name = "MB", default_value_t = 65_536, value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
-    native_file_mb: u64,
+    scratch_mb: u64,
     /// Uncompressed pixels of one raster
     #[arg(long, value_name = "MB", default_value_t = 262_144, value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     native_pixels_mb: u64,
@@ -116,7 +116,7 @@ impl GeoArgs {
                 cache_mb: self.gdal_cache_mb,
                 threads: self.gdal_threads,
                 pixels_mb: self.native_pixels_mb,
-                file_mb: self.native_file_mb,
+                scratch_mb: self.scratch_mb,
             },
         };
         let catalog = self.catalog_url.clone().or_else(|| stack.catalog_url());

@@ -7,12 +7,10 @@ use serde_json::{Value, json};
 
 /// What a script of `tests/python` prints, run with the packages that judge rasters and catalogs.
 pub(super) fn python(script: &str, args: &[&str], input: Option<&Value>) -> String {
-    let program = std::env::var("STRATA_TEST_GEO_PYTHON")
-        .expect("STRATA_TEST_GEO_PYTHON, which ./strata test sets");
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("python")
         .join(script);
-    let mut child = Command::new(program)
+    let mut child = Command::new(geo_python())
         .args(["-W", "ignore"])
         .arg(&script)
         .args(args)
@@ -29,6 +27,12 @@ pub(super) fn python(script: &str, args: &[&str], input: Option<&Value>) -> Stri
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {complaint}", script.display());
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// The Python that has them.
+pub(super) fn geo_python() -> String {
+    std::env::var("STRATA_TEST_GEO_PYTHON")
+        .expect("STRATA_TEST_GEO_PYTHON, which ./strata test sets")
 }
 
 /// The same for a script that compares files and prints one JSON object.

@@ -8,4 +8,5 @@ mod odd;
 mod pictures;
 mod pipeline;
 mod platform;
+mod remote;
 mod stage;

@@ -11,7 +11,9 @@ mod footprint;
 pub mod raster;
 pub mod vector;
 
-use std::sync::Once;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Once, OnceLock};
 
 use domain::failure::Failure;
 
@@ -67,6 +69,38 @@ pub fn setup(settings: &Settings) {
         gdal::DriverManager::register_all();
         remove_drivers();
     });
+}
+
+/// The one object that GDAL may read in place, and its size.
+static ALLOWED: OnceLock<(PathBuf, u64)> = OnceLock::new();
+
+/// Lets GDAL read one object of this size in place, with these settings; a second one is not allowed.
+pub fn allow(object: &Path, bytes: u64, settings: &BTreeMap<String, String>) {
+    if ALLOWED.set((object.to_owned(), bytes)).is_err() {
+        return;
+    }
+    let name = object.to_string_lossy();
+    let ours = [
+        ("CPL_VSIL_CURL_ALLOWED_FILENAME", name.as_ref()),
+        ("GDAL_HTTP_TIMEOUT", "60"),
+        ("GDAL_HTTP_CONNECTTIMEOUT", "10"),
+        ("GDAL_HTTP_MAX_RETRY", "3"),
+        ("GDAL_HTTP_RETRY_DELAY", "1"),
+    ];
+    let given = settings
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()));
+    for (key, value) in given.chain(ours) {
+        if let Err(error) = gdal::config::set_config_option(key, value) {
+            tracing::warn!(key, %error, "GDAL does not take a setting");
+        }
+    }
+}
+
+/// The size of the object that GDAL may read in place, if the path is its name.
+pub(crate) fn allowed_bytes(path: &Path) -> Option<u64> {
+    let (object, bytes) = ALLOWED.get()?;
+    (object == path).then_some(*bytes)
 }
 
 /// One part of a longer call, so that progress runs from 0 to 1 only once.

@@ -82,7 +82,7 @@ fn restrict(limits: &Limits) -> Result<(), Failure> {
         })
     };
     set(Resource::As, limits.memory_mb)?;
-    set(Resource::Fsize, limits.file_mb)?;
+    set(Resource::Fsize, limits.scratch_mb)?;
     // A core of a process with gigabytes helps nobody.
     set(Resource::Core, 0)
 }
@@ -157,10 +157,10 @@ mod with_gdal {
     use std::path::Path;
 
     use native::Watch;
-    use native::raster::{CogMade, CogOptions, LookOptions};
+    use native::raster::{CogOptions, CogSource, LookOptions};
 
     use super::*;
-    use crate::child::{CogWish, TileMade, TileWish, load};
+    use crate::child::{CogWish, Object, Source, TileMade, TileWish, load};
 
     impl Watch for Mouth {
         fn progress(&self, fraction: f64) {
@@ -179,7 +179,7 @@ mod with_gdal {
         });
         let result = match op {
             Op::Look {
-                path,
+                source,
                 input_crs,
                 raster_type,
                 read_all,
@@ -193,15 +193,22 @@ mod with_gdal {
                     read_all,
                     stats,
                 };
-                let raster = native::raster::look(&path, &options, mouth)?;
+                let path = &source.path;
+                allow(&source);
+                let raster = native::raster::look(path, &options, mouth);
+                let raster = raster.map_err(|failure| of_way(failure, &source))?;
                 if let Some(thumbnail) = thumbnail {
-                    native::raster::thumbnail(&path, &thumbnail)?;
+                    native::raster::thumbnail(path, &thumbnail)?;
                 }
                 serde_json::to_value(raster)
             }
-            Op::LookMany { paths } => {
+            Op::LookMany { paths, raster_type } => {
+                let options = LookOptions {
+                    raster_type,
+                    ..plain(limits)
+                };
                 for path in &paths {
-                    let seen = native::raster::look(path, &plain(limits), mouth);
+                    let seen = native::raster::look(path, &options, mouth);
                     mouth.ask(&seen)?;
                 }
                 serde_json::to_value(paths.len())
@@ -210,12 +217,22 @@ mod with_gdal {
                 source,
                 target,
                 wish,
-            } => serde_json::to_value(cog(&source, &target, wish, None, limits, mouth)?),
+            } => {
+                let options = cog_options(&source, wish, limits, mouth)?;
+                serde_json::to_value(native::raster::create_cog(
+                    &source, &target, &options, mouth,
+                )?)
+            }
             Op::Tiles {
                 source,
                 tiles,
                 wish,
-            } => serde_json::to_value(cut(&source, tiles, &wish, limits, mouth)?),
+            } => {
+                allow(&source);
+                let options = cog_options(&source.path, wish, limits, mouth);
+                let options = options.map_err(|failure| of_way(failure, &source))?;
+                serde_json::to_value(cut(&source, tiles, &options, mouth)?)
+            }
             Op::Bounds { bounds, crs } => {
                 serde_json::to_value(native::raster::bounds_to_4326(bounds, &crs)?)
             }
@@ -242,6 +259,31 @@ mod with_gdal {
         limits.pixels_mb.saturating_mul(1024 * 1024)
     }
 
+    fn allow(source: &Source) {
+        if let Some(Object { bytes, settings }) = &source.object {
+            native::allow(&source.path, *bytes, settings);
+        }
+    }
+
+    /// What cannot be read in place may be whole all the same: the next attempt reads a copy, and knows.
+    fn of_way(failure: Failure, source: &Source) -> Failure {
+        let is_of_way = [
+            "not_recognised",
+            "corrupt_blocks",
+            "cog_failed",
+            "unreadable",
+            "not_found",
+            "empty_file",
+        ];
+        if source.object.is_none() || !is_of_way.contains(&failure.code.as_str()) {
+            return failure;
+        }
+        Failure {
+            class: FailureClass::Transient,
+            ..failure
+        }
+    }
+
     fn plain(limits: &Limits) -> LookOptions {
         LookOptions {
             input_crs: None,
@@ -252,15 +294,12 @@ mod with_gdal {
         }
     }
 
-    fn cog(
+    fn cog_options(
         source: &Path,
-        target: &Path,
         wish: CogWish,
-        window: Option<[u64; 4]>,
         limits: &Limits,
         mouth: &Mouth,
-    ) -> Result<CogMade, Failure> {
-        let pixel_bytes_max = pixel_bytes_max(limits);
+    ) -> Result<CogOptions, Failure> {
         let raster_type = match wish.raster_type {
             Some(kind) => kind,
             None => {
@@ -271,40 +310,31 @@ mod with_gdal {
                 native::raster::look(source, &options, mouth)?.kind.name
             }
         };
-        let options = CogOptions {
+        Ok(CogOptions {
             raster_type,
             tier: wish.tier,
             input_crs: wish.input_crs,
             target_crs: wish.target_crs,
-            window,
             threads: limits.threads,
-            pixel_bytes_max,
-        };
-        native::raster::create_cog(source, target, &options, mouth)
+            pixel_bytes_max: pixel_bytes_max(limits),
+        })
     }
 
     /// One bad tile does not stop the others; a wish to end does.
     fn cut(
-        source: &Path,
+        source: &Source,
         tiles: Vec<TileWish>,
-        wish: &CogWish,
-        limits: &Limits,
+        options: &CogOptions,
         mouth: &Mouth,
     ) -> Result<usize, Failure> {
         let count = tiles.len();
+        let opened = CogSource::open(&source.path, options, mouth);
+        let opened = opened.map_err(|failure| of_way(failure, source))?;
         for tile in tiles {
-            let made = cog(
-                source,
-                &tile.target,
-                wish.clone(),
-                Some(tile.window),
-                limits,
-                mouth,
-            );
-            let failure = match made {
+            let failure = match opened.make(&tile.target, Some(tile.window), mouth) {
                 Ok(_) => None,
                 Err(failure) if failure.class == FailureClass::Cancelled => return Err(failure),
-                Err(failure) => Some(failure),
+                Err(failure) => Some(of_way(failure, source)),
             };
             mouth.ask(&TileMade {
                 tile_id: tile.tile_id,

@@ -10,6 +10,7 @@ mod inside;
 mod load;
 mod outside;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use domain::failure::Failure;
@@ -30,8 +31,8 @@ pub struct Limits {
     pub threads: u32,
     /// Uncompressed pixels of one raster.
     pub pixels_mb: u64,
-    /// The largest file that it may write.
-    pub file_mb: u64,
+    /// What may lie in its scratch directory at a time.
+    pub scratch_mb: u64,
 }
 
 impl Default for Limits {
@@ -41,7 +42,7 @@ impl Default for Limits {
             cache_mb: 512,
             threads: 2,
             pixels_mb: 256 * 1_024,
-            file_mb: 64 * 1_024,
+            scratch_mb: 64 * 1_024,
         }
     }
 }
@@ -52,7 +53,7 @@ impl Default for Limits {
 pub enum Op {
     /// Opens a raster and says what it is.
     Look {
-        path: PathBuf,
+        source: Source,
         input_crs: Option<String>,
         raster_type: Option<String>,
         read_all: bool,
@@ -60,8 +61,11 @@ pub enum Op {
         /// Where a small picture of it goes.
         thumbnail: Option<PathBuf>,
     },
-    /// The same for many, without statistics. Tells of each, and waits for the answer.
-    LookMany { paths: Vec<PathBuf> },
+    /// The same for many of one type, without statistics. Tells of each, and waits for the answer.
+    LookMany {
+        paths: Vec<PathBuf>,
+        raster_type: Option<String>,
+    },
     /// Makes a Cloud-Optimized `GeoTIFF`.
     Cog {
         source: PathBuf,
@@ -70,7 +74,7 @@ pub enum Op {
     },
     /// The same for windows of one raster. Tells of each tile when it is there, and waits for the answer.
     Tiles {
-        source: PathBuf,
+        source: Source,
         tiles: Vec<TileWish>,
         wish: CogWish,
     },
@@ -84,6 +88,36 @@ pub enum Op {
     },
     /// Loads a layer into a table. Tells of each chunk when it is committed, and waits for the answer.
     Load(Box<LoadWish>),
+}
+
+/// A raster to read: a file of this machine, or an object that GDAL reads in place.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Source {
+    pub path: PathBuf,
+    pub object: Option<Object>,
+}
+
+/// How GDAL reads an object.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Object {
+    pub bytes: u64,
+    /// With keys, hence not on a command line.
+    pub settings: BTreeMap<String, String>,
+}
+
+impl From<PathBuf> for Source {
+    fn from(path: PathBuf) -> Self {
+        Self { path, object: None }
+    }
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes = &self.bytes;
+        f.debug_struct("Object")
+            .field("bytes", bytes)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How a raster is to be written.

@@ -1,6 +1,8 @@
 //! The worker's side: starts a child, hears it, and ends it.
 
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,16 +11,17 @@ use domain::failure::{Failure, FailureClass};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::os::unix::process::ExitStatusExt as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::time::timeout;
+use tokio::time::{Interval, interval, timeout};
 
 use super::{Limits, Op, Order, Word};
 use crate::handler::{Context, Level};
 
 /// How long a child may take to end by itself.
 const END: Duration = Duration::from_millis(1_500);
+/// How often its files are counted.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// What is kept of what a child says on stderr.
 const STDERR_BYTES_MAX: usize = 4 * 1024;
 /// Variables that GDAL and PROJ need to find their files, and nothing else.
@@ -46,6 +49,10 @@ pub struct Talk {
     words: Lines<BufReader<ChildStdout>>,
     complaints: Arc<Mutex<Vec<u8>>>,
     done: Option<Value>,
+    /// Where its files are, and how many bytes they may have.
+    scratch: PathBuf,
+    scratch_bytes_max: u64,
+    looks: Interval,
 }
 
 impl Children {
@@ -84,6 +91,9 @@ impl Children {
             words: BufReader::new(words).lines(),
             complaints: hear(complaints),
             done: None,
+            scratch: ctx.scratch()?.to_owned(),
+            scratch_bytes_max: self.limits.scratch_mb.saturating_mul(1024 * 1024),
+            looks: interval(LOOK_EVERY),
         };
         let limits = self.limits;
         talk.order(&Order::Do { op, limits }).await?;
@@ -99,6 +109,10 @@ impl Talk {
                 biased;
                 () = ctx.cancel().cancelled() => return Err(self.end(ctx).await),
                 line = self.words.next_line() => line,
+                _ = self.looks.tick() => {
+                    self.keep_quota().await?;
+                    continue;
+                }
             };
             let Ok(Some(line)) = line else {
                 return Err(self.lost().await);
@@ -149,6 +163,17 @@ impl Talk {
         Err(self.lost().await)
     }
 
+    /// The kernel limits each file; this limits all of them together.
+    async fn keep_quota(&mut self) -> Result<(), Failure> {
+        let scratch = self.scratch.clone();
+        let used = tokio::task::spawn_blocking(move || bytes_below(&scratch)).await;
+        if used.is_ok_and(|used| used <= self.scratch_bytes_max) {
+            return Ok(());
+        }
+        let _ = self.child.kill().await;
+        Err(over_quota())
+    }
+
     /// Asks it to end, and then does not ask any more.
     async fn end(&mut self, ctx: &Context) -> Failure {
         if let Ok(line) = serde_json::to_string(&Order::End) {
@@ -187,6 +212,17 @@ impl Talk {
     }
 }
 
+/// Bytes on disk of all files of a directory. What vanishes meanwhile counts nothing.
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => bytes_below(&entry.path()),
+        Ok(meta) => meta.blocks().saturating_mul(512),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
 /// Keeps the beginning of what a child says on stderr, and reads the rest so that it is not held up.
 fn hear(mut stderr: ChildStderr) -> Arc<Mutex<Vec<u8>>> {
     let kept = Arc::new(Mutex::new(Vec::new()));
@@ -213,11 +249,7 @@ fn gone(status: ExitStatus, said: &str) -> Failure {
     };
     match status.signal() {
         // SIGXFSZ
-        Some(25) => Failure::new(
-            FailureClass::Permanent,
-            "scratch_quota",
-            "the result is larger than a file of a task may be; see --native-file-mb",
-        ),
+        Some(25) => over_quota(),
         Some(9) => Failure::new(
             FailureClass::Transient,
             "native_killed",
@@ -230,6 +262,14 @@ fn gone(status: ExitStatus, said: &str) -> Failure {
         ),
         None => nonsense(&format!("it ended with {status}: {said}")),
     }
+}
+
+fn over_quota() -> Failure {
+    Failure::new(
+        FailureClass::Permanent,
+        "scratch_quota",
+        "the task needs more room for its files than it may have; see --scratch-mb of the worker",
+    )
 }
 
 fn not_started(error: &std::io::Error) -> Failure {

@@ -29,10 +29,10 @@ impl Handler for RasterValidate {
     type Output = Value;
 
     async fn run(&self, ctx: &Context, params: ValidateParams) -> Result<Done<Value>, Failure> {
-        let place = params.source.place()?;
+        let place = self.0.tiers.place(&params.source)?;
         let local = self.0.tiers.fetch(ctx, &place).await?;
         let op = Op::Look {
-            path: local.path,
+            source: local.path.into(),
             input_crs: given(params.input_crs),
             raster_type: chosen(params.raster_type),
             read_all: true,
@@ -110,7 +110,7 @@ impl Handler for RasterCreateCog {
     type Output = Value;
 
     async fn run(&self, ctx: &Context, params: CogParams) -> Result<Done<Value>, Failure> {
-        let place = params.source.place()?;
+        let place = self.0.tiers.place(&params.source)?;
         let validation = params.validation.unwrap_or_default();
         let local = self.0.tiers.fetch(ctx, &place).await?;
         // A directory of its own: what GDAL leaves beside a file goes with it.
@@ -187,7 +187,7 @@ impl Handler for BlobToMount {
     type Output = Value;
 
     async fn run(&self, ctx: &Context, params: SourceParams) -> Result<Done<Value>, Failure> {
-        let place = params.place()?;
+        let place = self.0.tiers.place(&params)?;
         let begun = Instant::now();
         let (name, bytes) = self.0.tiers.to_mount(ctx, &place).await?;
         let seconds = begun.elapsed().as_secs_f64();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tiles::tile_place;
-use super::tools::{CatalogAccess, Shared, given};
+use super::tools::{CatalogAccess, Shared, Validation, given};
 use crate::child::Op;
 use crate::handler::{Context, Done, Handler};
 use crate::tiers::hash;
@@ -104,6 +104,7 @@ pub(super) struct RegisterItem(pub(super) Shared);
 pub(super) struct ItemParams {
     cog_blob: String,
     cog_container: String,
+    validation: Option<Validation>,
     collection_id: String,
     item_id: Option<String>,
     title: Option<String>,
@@ -124,9 +125,9 @@ impl Handler for RegisterItem {
         let local = tiers.fetch(ctx, &place).await?;
         let thumbnail = ctx.scratch()?.join("thumbnail.png");
         let op = Op::Look {
-            path: local.path.clone(),
+            source: local.path.clone().into(),
             input_crs: None,
-            raster_type: None,
+            raster_type: params.validation.unwrap_or_default().raster_type(),
             read_all: false,
             stats: true,
             thumbnail: Some(thumbnail.clone()),
@@ -187,6 +188,7 @@ pub(super) struct ItemsParams {
     /// The runtime has put the results into it that it stands for.
     manifest: Option<Value>,
     cog_container: Option<String>,
+    validation: Option<Validation>,
     collection_id: String,
     tags: Vec<String>,
     #[serde(flatten)]
@@ -251,7 +253,9 @@ impl RegisterItems {
             places.push(self.0.tiers.fetch(ctx, &place).await?);
         }
         let paths = places.iter().map(|local| local.path.clone()).collect();
-        let mut talk = self.0.children.start(ctx, Op::LookMany { paths }).await?;
+        let raster_type = params.validation.as_ref().and_then(Validation::raster_type);
+        let op = Op::LookMany { paths, raster_type };
+        let mut talk = self.0.children.start(ctx, op).await?;
         let (mut items, mut ids, mut failed) = (Vec::new(), Vec::new(), 0);
         let mut locals = places.into_iter();
         while let Some(told) = talk.next(ctx).await? {

@@ -48,11 +48,11 @@ impl Handler for GenerateTilingScheme {
     type Output = Value;
 
     async fn run(&self, ctx: &Context, params: SchemeParams) -> Result<Done<Value>, Failure> {
-        let place = params.source.place()?;
+        let place = self.0.tiers.place(&params.source)?;
         let validation = params.validation.unwrap_or_default();
-        let local = self.0.tiers.fetch(ctx, &place).await?;
+        let source = self.0.tiers.in_parts(ctx, &place).await?;
         let op = Op::Look {
-            path: local.path,
+            source,
             input_crs: validation.input_crs(),
             raster_type: validation.raster_type(),
             read_all: false,
@@ -123,7 +123,7 @@ impl Handler for ProcessTileBatch {
 
     async fn run(&self, ctx: &Context, params: BatchParams) -> Result<Done<Value>, Failure> {
         let begun = Instant::now();
-        let place = params.source.place()?;
+        let place = self.0.tiers.place(&params.source)?;
         let stored = ctx.store().get(&params.scheme_uri).await?;
         let stored: Stored = serde_json::from_slice(&stored).map_err(|error| unreadable(&error))?;
         let batch = stored.scheme.batch(params.batch_index);
@@ -135,14 +135,13 @@ impl Handler for ProcessTileBatch {
         let tiles = wishes(todo, &folder)?;
         let container = place.container_of_results().to_owned();
         if !tiles.is_empty() {
-            let local = self.0.tiers.fetch(ctx, &place).await?;
+            let source = self.0.tiers.in_parts(ctx, &place).await?;
             let wish = CogWish {
                 raster_type: chosen(params.raster_type).or(Some(stored.raster_type)),
                 tier: params.output_tier,
                 input_crs: stored.input_crs,
                 target_crs: given(params.target_crs),
             };
-            let source = local.path;
             let mut talk = self
                 .0
                 .children

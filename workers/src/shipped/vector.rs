@@ -33,7 +33,7 @@ impl Handler for VectorValidate {
     type Output = Value;
 
     async fn run(&self, ctx: &Context, params: LayerParams) -> Result<Done<Value>, Failure> {
-        let place = params.source.place()?;
+        let place = self.0.tiers.place(&params.source)?;
         let local = self.0.tiers.fetch(ctx, &place).await?;
         let op = Op::LookLayer {
             path: local.path,
@@ -98,7 +98,7 @@ impl Handler for VectorLoad {
     async fn run(&self, ctx: &Context, params: LoadParams) -> Result<Done<Value>, Failure> {
         let begun = Instant::now();
         let url = self.0.catalog()?.url.clone();
-        let place = params.layer.source.place()?;
+        let place = self.0.tiers.place(&params.layer.source)?;
         let local = self.0.tiers.fetch(ctx, &place).await?;
         let wish = LoadWish {
             path: local.path,

@@ -6,7 +6,9 @@
 mod open;
 #[cfg(test)]
 mod tests;
+mod vsi;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -34,6 +36,9 @@ pub struct Store {
     local: Option<PathBuf>,
     /// Its address without secrets, without a slash at the end.
     base: String,
+    /// Where blobs lie in accounts: the one of this store.
+    account: Option<String>,
+    vsi: Option<vsi::Vsi>,
 }
 
 /// Why something could not be stored or read.
@@ -176,6 +181,20 @@ impl Store {
     #[must_use]
     pub fn root(&self) -> Option<&FilePath> {
         self.local.as_deref()
+    }
+
+    /// The account that it lies in, if it lies in one.
+    #[must_use]
+    pub fn account(&self) -> Option<&str> {
+        self.account.as_deref()
+    }
+
+    /// GDAL's own name for the object and the settings that it needs to read there, if it can.
+    #[must_use]
+    pub fn in_place(&self, key: &str) -> Option<(PathBuf, BTreeMap<String, String>)> {
+        let (vsi, path) = (self.vsi.as_ref()?, self.path(key).ok()?);
+        let name = PathBuf::from(format!("{}/{path}", vsi.root));
+        Some((name, vsi.settings.clone()))
     }
 
     /// Reads the whole object.

@@ -7,6 +7,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use url::Url;
 
+use super::vsi::{Variables, vsi};
 use super::{Store, StoreError};
 
 /// Opens the store at an address.
@@ -47,21 +48,26 @@ fn directory(address: &str, path: &FilePath) -> Result<Store, StoreError> {
         prefix: Path::default(),
         base: format!("file://{}", root.display()),
         local: Some(root),
+        account: None,
+        vsi: None,
     })
 }
 
 fn remote(address: &str, url: &Url) -> Result<Store, StoreError> {
-    let options = std::env::vars().filter_map(|(name, value)| {
+    let variables = std::env::vars().filter_map(|(name, value)| {
         let known = name.starts_with("AWS_") || name.starts_with("AZURE_");
         known.then(|| (name.to_ascii_lowercase(), value))
     });
-    let parsed = object_store::parse_url_opts(url, options);
+    let variables = Variables(variables.collect());
+    let parsed = object_store::parse_url_opts(url, &variables.0);
     let (inner, prefix) = parsed.map_err(|error| refused(address, &error.to_string()))?;
     Ok(Store {
         inner: Arc::from(inner),
         prefix,
         base: shown(address).trim_end_matches('/').to_owned(),
         local: None,
+        account: variables.account(url),
+        vsi: vsi(url, &variables),
     })
 }
 

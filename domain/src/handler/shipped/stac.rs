@@ -72,7 +72,7 @@ fn register_item() -> Handler {
         .param("cog_container", required(text("Container of the raster.")))
         .param(
             "validation",
-            map("Output of `raster.validate`; saves looking again."),
+            map("Output of `raster.validate`; the item takes the type of the raster from it."),
         )
         .param("collection_id", collection_id())
         .param(
@@ -105,7 +105,7 @@ fn register_items() -> Handler {
         )
         .param(
             "validation",
-            map("Output of `raster.validate` of the source."),
+            map("Output of `raster.validate` of the source; items take the type of the raster from it."),
         )
         .param("collection_id", collection_id())
         .param("tags", tags())

@@ -27,74 +27,97 @@ pub fn create_cog(
     options: &CogOptions,
     watch: &dyn Watch,
 ) -> Result<CogMade, Failure> {
-    go_on(watch)?;
-    if !["visualization", "analysis", "archive"].contains(&options.tier.as_str()) {
-        return Err(Failure::new(
-            FailureClass::Contract,
-            "bad_tier",
-            &format!(
-                "`{}` is no tier: visualization, analysis or archive.",
-                options.tier
-            ),
-        ));
+    CogSource::open(source, options, watch)?.make(target, None, watch)
+}
+
+/// A raster of which COGs are made: of all of it, or window by window without opening it again.
+pub struct CogSource<'a> {
+    opened: Opened,
+    srs: SpatialRef,
+    /// The CRS is not that of the file.
+    is_override: bool,
+    warnings: Vec<String>,
+    options: &'a CogOptions,
+}
+
+impl<'a> CogSource<'a> {
+    /// Opens it, and refuses what no COG can be made of.
+    pub fn open(
+        source: &Path,
+        options: &'a CogOptions,
+        watch: &dyn Watch,
+    ) -> Result<Self, Failure> {
+        go_on(watch)?;
+        if !["visualization", "analysis", "archive"].contains(&options.tier.as_str()) {
+            return Err(Failure::new(
+                FailureClass::Contract,
+                "bad_tier",
+                &format!(
+                    "`{}` is no tier: visualization, analysis or archive.",
+                    options.tier
+                ),
+            ));
+        }
+        let opened = open::open(source, options.pixel_bytes_max)?;
+        kind::given(&options.raster_type, opened.dataset.raster_count())?;
+        let mut warnings = Vec::new();
+        let (srs, crs_source) =
+            look::georeference(&opened, options.input_crs.as_deref(), &mut warnings)?;
+        look::transform(&opened)?;
+        Ok(Self {
+            opened,
+            srs,
+            is_override: crs_source == "override",
+            warnings,
+            options,
+        })
     }
-    let opened = open::open(source, options.pixel_bytes_max)?;
-    kind::given(&options.raster_type, opened.dataset.raster_count())?;
-    let mut warnings = Vec::new();
-    let (srs, crs_source) =
-        look::georeference(&opened, options.input_crs.as_deref(), &mut warnings)?;
-    look::transform(&opened)?;
-    let part = window(&opened, &srs, crs_source == "override", options.window)?;
-    let dataset = part.as_ref().unwrap_or(&opened.dataset);
-    let workplace = Workplace::new(target)?;
-    let _settings = Settings::set(options.threads);
-    let aim = options.target_crs.as_deref().map(crs::parse).transpose()?;
-    let aim = aim.filter(|aim| !ffi::srs::is_same(&srs, aim));
-    let (warp_to, copy_to) = if aim.is_some() {
-        (0.4, 0.7)
-    } else {
-        (0.0, 0.6)
-    };
-    let warped = match &aim {
-        None => None,
-        Some(aim) => {
+
+    /// Makes `target` of all of it, or of a window: x, y, width and height in pixels.
+    pub fn make(
+        &self,
+        target: &Path,
+        part: Option<[u64; 4]>,
+        watch: &dyn Watch,
+    ) -> Result<CogMade, Failure> {
+        let (opened, options) = (&self.opened, self.options);
+        let part = window(opened, &self.srs, self.is_override, part)?;
+        let dataset = part.as_ref().unwrap_or(&opened.dataset);
+        let workplace = Workplace::new(target)?;
+        let _settings = Settings::set(options.threads);
+        let aim = options.target_crs.as_deref().map(crs::parse).transpose()?;
+        let aim = aim.filter(|aim| !ffi::srs::is_same(&self.srs, aim));
+        let (warp_to, copy_to) = if aim.is_some() {
+            (0.4, 0.7)
+        } else {
+            (0.0, 0.6)
+        };
+        let share = |from, to| Part { watch, from, to };
+        let warped = aim.as_ref().map(|aim| {
             let warp = Warp {
                 dataset,
-                opened: &opened,
+                opened,
                 target: aim,
                 is_categorical: options.raster_type == "categorical" || has_palette(dataset),
                 threads: options.threads,
                 pixel_bytes_max: options.pixel_bytes_max,
             };
-            let part = Part {
-                watch,
-                from: 0.0,
-                to: warp_to,
-            };
-            Some(warp.run(&workplace.file("warped.tif"), &part)?)
-        }
-    };
-    let dataset = warped.as_ref().unwrap_or(dataset);
-    let plan = Plan::new(options, dataset);
-    let result = workplace.file(RESULT);
-    let part = Part {
-        watch,
-        from: warp_to,
-        to: copy_to,
-    };
-    copy(&opened, dataset, &result, &plan, &part)?;
-    let srs = aim.as_ref().unwrap_or(&srs);
-    let part = Part {
-        watch,
-        from: copy_to,
-        to: 1.0,
-    };
-    let mut made = verify(&opened, dataset, srs, &result, &plan, options, &part)?;
-    made.raster.warnings.splice(0..0, warnings);
-    drop(warped);
-    go_on(watch)?;
-    workplace.finish(&result)?;
-    Ok(made)
+            warp.run(&workplace.file("warped.tif"), &share(0.0, warp_to))
+        });
+        let warped = warped.transpose()?;
+        let dataset = warped.as_ref().unwrap_or(dataset);
+        let plan = Plan::new(options, dataset);
+        let result = workplace.file(RESULT);
+        copy(opened, dataset, &result, &plan, &share(warp_to, copy_to))?;
+        let twin = Twin { opened, dataset };
+        let srs = aim.as_ref().unwrap_or(&self.srs);
+        let mut made = verify(twin, srs, &result, &plan, options, &share(copy_to, 1.0))?;
+        made.raster.warnings.splice(0..0, self.warnings.clone());
+        drop(warped);
+        go_on(watch)?;
+        workplace.finish(&result)?;
+        Ok(made)
+    }
 }
 
 /// How the result is written.
@@ -248,8 +271,7 @@ fn copy(
 
 /// Opens the result as anyone would and compares it with what it was made from.
 fn verify(
-    opened: &Opened,
-    dataset: &Dataset,
+    twin: Twin<'_>,
     srs: &SpatialRef,
     result: &Path,
     plan: &Plan,
@@ -258,22 +280,13 @@ fn verify(
 ) -> Result<CogMade, Failure> {
     let made = open::open(result, u64::MAX)?;
     check::written(&made)?;
-    check::same_frame(dataset, srs, &made)?;
-    let twin = plan.is_lossless.then_some(Twin { opened, dataset });
+    check::same_frame(twin.dataset, srs, &made)?;
+    let twin = plan.is_lossless.then_some(twin);
     // What was kept for copying is of no use now, and would stand beside what is read.
     let _cache = ffi::raster::SmallCache::of(pass::cache_bytes(&made.dataset));
-    // Warping gives colours without nodata an alpha band.
-    let has_alpha = made
-        .dataset
-        .rasterband(4)
-        .is_ok_and(|band| band.color_interpretation() == ColorInterpretation::AlphaBand);
-    let raster_type = match options.raster_type.as_str() {
-        "rgb" if has_alpha => "rgba",
-        other => other,
-    };
     let look_options = LookOptions {
         input_crs: None,
-        raster_type: Some(raster_type.to_owned()),
+        raster_type: Some(options.raster_type.clone()),
         pixel_bytes_max: u64::MAX,
         read_all: true,
         stats: true,

@@ -1,13 +1,14 @@
 //! Statistics of a band, merged window by window.
 
-use gdal::raster::{GdalDataType, GdalType, RasterBand};
+use gdal::Metadata as _;
+use gdal::raster::{GdalDataType, RasterBand};
 use geo::raster::Stats;
 
 /// Pixels that are counted side by side: sums that do not wait for each other become vector instructions.
 const LANES: usize = 8;
 
 /// A value that pixels have.
-pub(super) trait Pixel: GdalType + Copy + PartialEq {
+pub(super) trait Pixel: Copy + PartialEq {
     fn value(self) -> f64;
 
     /// The same, where NaN is what NaN is.
@@ -27,7 +28,7 @@ macro_rules! pixels {
     )*};
 }
 
-pixels!(u8, u16, i16, u32, i32, f32, f64);
+pixels!(i8, u8, u16, i16, u32, i32, f32, f64);
 
 #[expect(
     clippy::cast_precision_loss,
@@ -208,6 +209,14 @@ impl Sums {
 )]
 fn as_f64(count: u64) -> f64 {
     count as f64
+}
+
+/// Whether bytes are signed, which this GDAL has no type for.
+pub(super) fn is_signed(band: &RasterBand<'_>) -> bool {
+    band.band_type() == GdalDataType::UInt8
+        && band
+            .metadata_item("PIXELTYPE", "IMAGE_STRUCTURE")
+            .is_some_and(|kind| kind == "SIGNEDBYTE")
 }
 
 /// The nodata value as the pixels of this band can have it.

@@ -67,6 +67,14 @@ pub(super) fn given(name: &str, bands: usize) -> Result<Kind, Failure> {
     Ok(kind(name, 1.0, vec!["It was given.".to_owned()]))
 }
 
+/// Warping gives colours without nodata an alpha band.
+pub(super) fn with_alpha<'a>(name: &'a str, bands: &[Band]) -> &'a str {
+    match bands {
+        [_, _, _, last] if name == "rgb" && last.color == "alpha" => "rgba",
+        _ => name,
+    }
+}
+
 /// Finds out.
 pub(super) fn find(opened: &Opened, bands: &[Band]) -> Result<Kind, Failure> {
     if let Some(found) = by_colors(bands) {

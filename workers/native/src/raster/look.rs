@@ -45,11 +45,8 @@ pub(super) fn opened_look(
         check_written(opened, &mut warnings)?;
     }
     let bands = bands(dataset, if options.stats { stats } else { Vec::new() });
-    if bands.iter().any(|band| band.dtype == "int8") {
-        warnings.push("Its bytes are signed; statistics take them as unsigned.".to_owned());
-    }
     let kind = match &options.raster_type {
-        Some(given) => kind::given(given, bands.len())?,
+        Some(given) => kind::given(kind::with_alpha(given, &bands), bands.len())?,
         None => kind::find(opened, &bands)?,
     };
     let (width, height) = dataset.raster_size();
@@ -217,9 +214,8 @@ fn bands(dataset: &Dataset, stats: Vec<Option<Stats>>) -> Vec<Band> {
     let mut stats = stats.into_iter();
     let band = |band: RasterBand<'_>| {
         let nodata = count::nodata(&band);
-        let is_signed = band.metadata_item("PIXELTYPE", "IMAGE_STRUCTURE");
         let dtype = match band.band_type() {
-            GdalDataType::UInt8 if is_signed.as_deref() == Some("SIGNEDBYTE") => "int8",
+            GdalDataType::UInt8 if count::is_signed(&band) => "int8",
             GdalDataType::UInt8 => "uint8",
             GdalDataType::UInt16 => "uint16",
             GdalDataType::Int16 => "int16",

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use open::{prepare, readable};
 pub(crate) use pass::share;
 
-pub use cog::create_cog;
+pub use cog::{CogSource, create_cog};
 pub use look::look;
 pub use thumbnail::thumbnail;
 
@@ -58,8 +58,6 @@ pub struct CogOptions {
     pub tier: String,
     pub input_crs: Option<String>,
     pub target_crs: Option<String>,
-    /// x, y, width and height in pixels: only this part of the source.
-    pub window: Option<[u64; 4]>,
     pub threads: u32,
     pub pixel_bytes_max: u64,
 }

@@ -75,17 +75,26 @@ pub(super) fn open(path: &Path, pixel_bytes_max: u64) -> Result<Opened, Failure>
 /// Size of a file that exists, is one, can be read and is not empty.
 pub(crate) fn readable(path: &Path) -> Result<u64, Failure> {
     let name = name(path);
-    let meta = std::fs::metadata(path).map_err(|error| io(path, &error))?;
-    if !meta.is_file() {
-        return Err(permanent("unreadable", &format!("`{name}` is not a file.")));
-    }
-    std::fs::File::open(path).map_err(|error| io(path, &error))?;
-    if meta.len() == 0 {
+    let bytes = match crate::allowed_bytes(path) {
+        Some(bytes) => bytes,
+        None => file_bytes(path)?,
+    };
+    if bytes == 0 {
         return Err(permanent(
             "empty_file",
             &format!("`{name}` is empty. Its upload was probably cut off."),
         ));
     }
+    Ok(bytes)
+}
+
+fn file_bytes(path: &Path) -> Result<u64, Failure> {
+    let meta = std::fs::metadata(path).map_err(|error| io(path, &error))?;
+    if !meta.is_file() {
+        let name = name(path);
+        return Err(permanent("unreadable", &format!("`{name}` is not a file.")));
+    }
+    std::fs::File::open(path).map_err(|error| io(path, &error))?;
     Ok(meta.len())
 }
 

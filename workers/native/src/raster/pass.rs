@@ -4,11 +4,11 @@
 
 use domain::failure::Failure;
 use gdal::Dataset;
-use gdal::raster::{Buffer, GdalDataType, RasterBand};
+use gdal::raster::{Buffer, GdalDataType, GdalType, RasterBand};
 use geo::raster::Stats;
 
 use super::check;
-use super::count::{Count, Pixel};
+use super::count::{self, Count, Pixel};
 use super::open::Opened;
 use crate::failure::noted;
 use crate::{Watch, ffi, go_on};
@@ -118,20 +118,29 @@ pub(super) fn all(
                 window,
             };
             match band.band_type() {
-                GdalDataType::UInt8 => one.pass::<u8>(count)?,
-                GdalDataType::UInt16 => one.pass::<u16>(count)?,
-                GdalDataType::Int16 => one.pass::<i16>(count)?,
-                GdalDataType::UInt32 => one.pass::<u32>(count)?,
-                GdalDataType::Int32 => one.pass::<i32>(count)?,
-                GdalDataType::UInt64 => one.pass::<u64>(count)?,
-                GdalDataType::Int64 => one.pass::<i64>(count)?,
-                GdalDataType::Float32 => one.pass::<f32>(count)?,
-                _ => one.pass::<f64>(count)?,
+                GdalDataType::UInt8 if count::is_signed(band) => one.pass(count, add_signed)?,
+                GdalDataType::UInt8 => one.pass(count, Count::add::<u8>)?,
+                GdalDataType::UInt16 => one.pass(count, Count::add::<u16>)?,
+                GdalDataType::Int16 => one.pass(count, Count::add::<i16>)?,
+                GdalDataType::UInt32 => one.pass(count, Count::add::<u32>)?,
+                GdalDataType::Int32 => one.pass(count, Count::add::<i32>)?,
+                GdalDataType::UInt64 => one.pass(count, Count::add::<u64>)?,
+                GdalDataType::Int64 => one.pass(count, Count::add::<i64>)?,
+                GdalDataType::Float32 => one.pass(count, Count::add::<f32>)?,
+                _ => one.pass(count, Count::add::<f64>)?,
             }
         }
         watch.progress(share(done + 1, windows.len()));
     }
     Ok(counts.into_iter().map(Count::finish).collect())
+}
+
+/// How pixels are counted.
+type Add<T> = fn(&mut Count, &[T], Option<&[u8]>);
+
+fn add_signed(count: &mut Count, pixels: &[u8], mask: Option<&[u8]>) {
+    let signed: Vec<i8> = pixels.iter().map(|byte| byte.cast_signed()).collect();
+    count.add(&signed, mask);
 }
 
 /// One window of one band.
@@ -144,12 +153,12 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    fn pass<T: Pixel>(&self, count: &mut Count) -> Result<(), Failure> {
+    fn pass<T: Pixel + GdalType>(&self, count: &mut Count, add: Add<T>) -> Result<(), Failure> {
         let damaged = |_| corrupt(self.opened, self.index + 1, self.window);
         let pixels = self.read::<T>(self.band).map_err(damaged)?;
         let mask = count.has_mask.then(|| self.mask(self.band));
         let mask = mask.transpose().map_err(damaged)?;
-        count.add(pixels.data(), mask.as_ref().map(Buffer::data));
+        add(count, pixels.data(), mask.as_ref().map(Buffer::data));
         let Some((twin, band)) = self.twin else {
             return Ok(());
         };
@@ -163,7 +172,7 @@ impl One<'_> {
         )))
     }
 
-    fn is_same<T: Pixel>(
+    fn is_same<T: Pixel + GdalType>(
         &self,
         pixels: &Buffer<T>,
         mask: Option<&Buffer<u8>>,
@@ -182,7 +191,7 @@ impl One<'_> {
         Ok(mask.is_some_and(|mask| mask.data() == other.data()))
     }
 
-    fn read<T: Pixel>(&self, band: &RasterBand<'_>) -> gdal::errors::Result<Buffer<T>> {
+    fn read<T: Pixel + GdalType>(&self, band: &RasterBand<'_>) -> gdal::errors::Result<Buffer<T>> {
         let (origin, size) = (self.window.origin(), self.window.size());
         band.read_as::<T>(origin, size, size, None)
     }

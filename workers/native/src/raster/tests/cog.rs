@@ -2,7 +2,7 @@
 
 use super::look::paint;
 use super::*;
-use crate::raster::{create_cog, look};
+use crate::raster::{CogSource, create_cog, look};
 use domain::failure::FailureClass;
 
 fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {
@@ -250,17 +250,10 @@ fn a_window_is_that_part_of_the_source() {
         ..Make::default()
     }
     .tif::<u8>(&path, byte);
-    let options = CogOptions {
-        window: Some([512, 256, 488, 300]),
-        ..making("continuous", "analysis")
-    };
-    let made = create_cog(
-        &path,
-        &target.join("a.tif"),
-        &options,
-        &TestWatch::default(),
-    )
-    .unwrap();
+    let (options, watch) = (making("continuous", "analysis"), TestWatch::default());
+    let opened = CogSource::open(&path, &options, &watch).unwrap();
+    let window = Some([512, 256, 488, 300]);
+    let made = opened.make(&target.join("a.tif"), window, &watch).unwrap();
     assert_eq!(
         made.raster.bounds,
         [505_120.0, 4_994_440.0, 510_000.0, 4_997_440.0]
@@ -274,18 +267,9 @@ fn a_window_is_that_part_of_the_source() {
             .1
     };
     assert_eq!(read(&path, (512, 256)), read(&target.join("a.tif"), (0, 0)));
-    let outside = CogOptions {
-        window: Some([900, 0, 101, 10]),
-        ..making("continuous", "analysis")
-    };
-    let failure = create_cog(
-        &path,
-        &target.join("b.tif"),
-        &outside,
-        &TestWatch::default(),
-    )
-    .unwrap_err();
-    assert_eq!(failure.code, "bad_window");
+    let outside = Some([900, 0, 101, 10]);
+    let failure = opened.make(&target.join("b.tif"), outside, &watch);
+    assert_eq!(failure.unwrap_err().code, "bad_window");
 }
 
 #[test]

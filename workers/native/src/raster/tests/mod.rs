@@ -154,7 +154,6 @@ pub(crate) fn making(raster_type: &str, tier: &str) -> CogOptions {
         tier: tier.to_owned(),
         input_crs: None,
         target_crs: None,
-        window: None,
         threads: 2,
         pixel_bytes_max: 1 << 30,
     }
