@@ -26,7 +26,7 @@ profile = {"driver": "GTiff", "height": EDGE, "width": EDGE, "dtype": "uint8", "
            "transform": from_bounds(5e5, 5e6, 5e5 + EDGE, 5e6 + EDGE, EDGE, EDGE), "photometric": "RGB"}
 with rasterio.open(root / "smooth.tif", "w", count=3, **profile) as file:
     file.write(colors)
-with rasterio.open(root / "veiled.tif", "w", count=4, alpha="unassociated", **profile) as file:
+with rasterio.open(root / "veiled.tif", "w", count=4, ALPHA="YES", **profile) as file:
     file.write(numpy.concatenate([colors, alpha[numpy.newaxis]]))
 with rasterio.open(sys.argv[2]) as landsat:
     # Red, green and blue of the satellite.

@@ -140,8 +140,8 @@ const LAYERS: &[Bad] = &[
         "not_recognised",
         "cannot be opened as vector data",
     ),
-    bad("cut.gpkg", "corrupt_features", "cannot be read to its end"),
-    bad("cut.fgb", "corrupt_features", "cannot be read to its end"),
+    bad("cut.gpkg", "not_recognised", "malformed"),
+    bad("cut.fgb", "corrupt_features", "900 features"),
     bad("cut.shp", "corrupt_features", "cannot be read to its end"),
     bad("no_shx.shp", "not_recognised", "no_shx.shx"),
     bad("no_prj.shp", "no_crs", "input_crs"),
@@ -214,8 +214,9 @@ async fn whatever_cannot_be_read_is_refused_once_with_its_code() {
         ("vector_ingest", LAYERS.iter().collect()),
     ] {
         let mut jobs = Vec::new();
-        for bad in &files {
-            jobs.push(stage.rig.submit(workflow, inputs(workflow, bad)).await);
+        for (number, bad) in files.iter().enumerate() {
+            let inputs = inputs(workflow, bad, number);
+            jobs.push(stage.rig.submit(workflow, inputs).await);
         }
         for (bad, job) in files.iter().zip(&jobs) {
             wrong.extend(complaint(&stage, bad, job).await);
@@ -231,10 +232,10 @@ async fn whatever_cannot_be_read_is_refused_once_with_its_code() {
     assert_eq!(stage.items().await, Vec::<Value>::new());
 }
 
-fn inputs(workflow: &str, bad: &Bad) -> Value {
+fn inputs(workflow: &str, bad: &Bad, number: usize) -> Value {
     let mut inputs = json!({"container_name": "uploads", "blob_name": bad.blob});
     if workflow == "vector_ingest" {
-        inputs["table_name"] = json!("refused");
+        inputs["table_name"] = json!(format!("refused_{number}"));
     }
     for (name, value) in bad.inputs {
         inputs[name] = json!(value);

@@ -46,6 +46,9 @@ async fn a_worker_that_is_killed_while_it_makes_a_cog_leaves_nothing_or_all_of_i
         deaths.all_whole(&format!("after {death} deaths"));
         worker = alone(&stage);
     }
+    // Before that it does not hear.
+    let ready = async || worker.after("the worker is").is_some();
+    stage.rig.eventually("a worker", DEADLINE, ready).await;
     assert_eq!(worker.terminate(DEADLINE).await, Some(0));
     let worker = stage.worker();
     for job in &jobs {

@@ -50,6 +50,7 @@ async fn a_reprojected_raster_is_what_gdalwarp_makes_of_it() {
     stage.upload_real(&["L7_ETMs.tif", "olinda_dem_utm25s.tif"]);
     stage.make("make_rasters.py");
     let _worker = stage.worker();
+    let mut outside = 0;
     for (name, crs, method) in [
         ("L7_ETMs.tif", "EPSG:4326", "bilinear"),
         ("L7_ETMs.tif", "EPSG:3857", "bilinear"),
@@ -65,13 +66,16 @@ async fn a_reprojected_raster_is_what_gdalwarp_makes_of_it() {
         for key in ["valid", "frame", "pixels", "mask"] {
             assert_eq!(said[key], true, "{name} in {crs}: {key}: {said}");
         }
-        // Neither all nor nothing: the comparison had something to compare.
         assert!(said["seen"].as_u64() > Some(3_000), "{name}: {said}");
-        assert!(said["outside"].as_u64() > Some(10), "{name}: {said}");
+        outside += said["outside"].as_u64().unwrap();
         let item = stage.items().await.into_iter();
         let mut item = item.filter(|item| item["id"] == result["item_id"]);
         let item = item.next().unwrap();
         assert_eq!(item["properties"]["proj:code"], crs, "{item}");
     }
+    assert!(
+        outside > 1_000,
+        "masks had nothing to agree about: {outside}"
+    );
     stage.nothing_is_left().await;
 }

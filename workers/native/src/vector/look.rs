@@ -34,6 +34,7 @@ pub fn look(
     let columns = columns::columns(&fields, &opened.name)?;
     let mut seen = Seen::new(layer.defn().geometry_type());
     seen.read(&opened, &mut layer, &fields, watch)?;
+    check_count(&opened, &layer, seen.features)?;
     if seen.features == 0 {
         return Err(permanent(
             "empty_layer",
@@ -68,10 +69,27 @@ pub fn look(
     })
 }
 
+/// This format says in front how many features follow, and its driver takes the end of the file for their end.
+fn check_count(opened: &Opened, layer: &Layer<'_>, found: u64) -> Result<(), Failure> {
+    let declared = layer.try_feature_count().unwrap_or(found);
+    if opened.driver != "FlatGeobuf" || declared <= found {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` declares {declared} features and holds {found}. It was cut off: send it again.",
+        opened.name
+    );
+    Err(permanent("corrupt_features", &message))
+}
+
 /// The next feature; an error if the file breaks off here.
 pub(super) fn next(opened: &Opened, layer: &mut Layer<'_>) -> Result<Option<Feature>, Failure> {
     ffi::error::reset();
-    if let Some(found) = feature::next(layer) {
+    let found = feature::next(layer);
+    // Some drivers give a feature without its geometry when the file ends in the middle of it.
+    if let Some(found) =
+        found.filter(|found| found.shape().is_some() || !ffi::error::noted().failed)
+    {
         return Ok(Some(found));
     }
     let said = ffi::error::noted();
