@@ -23,6 +23,11 @@ def warp(source, target, crs, method, has_nodata):
     subprocess.run(command, check=True, timeout=120)
 
 
+def seen_in(file, count):
+    """Where there is data: by the alpha band that warping has added, or by nodata."""
+    return file.read(count + 1) > 0 if file.count > count else file.dataset_mask() > 0
+
+
 def main():
     cog, source, crs, method = sys.argv[1:]
     with rasterio.open(source) as file:
@@ -32,12 +37,12 @@ def main():
         warp(source, target, crs, method, has_nodata)
         with rasterio.open(cog) as mine, rasterio.open(target) as theirs:
             bands = list(range(1, count + 1))
-            seen = theirs.dataset_mask() > 0
+            seen = seen_in(theirs, count)
             same = numpy.array_equal(mine.read(bands)[:, seen], theirs.read(bands)[:, seen])
             said = {
                 "frame": mine.shape == theirs.shape and mine.transform == theirs.transform and mine.crs == theirs.crs,
                 "pixels": bool(same),
-                "mask": bool(numpy.array_equal(mine.dataset_mask() > 0, seen)),
+                "mask": bool(numpy.array_equal(seen_in(mine, count), seen)),
                 "seen": int(seen.sum()),
                 "outside": int((~seen).sum()),
             }
