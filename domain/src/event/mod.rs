@@ -5,8 +5,11 @@
 //! upcast chain before it is read.
 
 mod chain;
+pub mod checkpoint;
 mod codec;
 mod kind;
+pub mod proof;
+pub mod tree;
 mod upcast;
 
 pub use chain::{Hash, Leaf, batch_hash, leaf_hash};
