@@ -30,7 +30,7 @@ pub fn inner_node(left: &Hash, right: &Hash) -> Hash {
 }
 
 /// A complete subtree: `2^level` leaves from `index * 2^level` on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     pub level: u32,
     pub index: u64,
