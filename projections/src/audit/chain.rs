@@ -184,7 +184,17 @@ impl Chain {
         for leaf in &self.rest {
             tree.push(leaf, |_, _| {});
         }
-        if found.root != tree.root() || found.chain != self.hash {
+        let is_root = found.root == tree.root();
+        if is_root && found.chain != self.hash {
+            let (pos, upto) = match &self.open {
+                Some(open) => (unsigned(open.row.first_pos), unsigned(open.row.last_pos)),
+                None => (self.vouched + 1, pos),
+            };
+            let message =
+                "the events are those that were signed, and their batches are not".to_owned();
+            return Some(Finding::over(pos, upto, What::Batch, message));
+        }
+        if !is_root {
             let (pos, upto) = self.between(pos);
             let message = format!(
                 "the log is whole in itself, and not the one that was signed: events of positions {pos} to \

@@ -101,6 +101,10 @@ impl Notary {
                 () = tokio::time::sleep(pause) => {}
             }
         }
+        self.release().await;
+    }
+
+    async fn release(&mut self) {
         if let Some(lead) = self.lead.take()
             && let Err(error) = checkpoints::release(&self.pool, self.claim(), lead).await
         {
@@ -108,7 +112,7 @@ impl Notary {
         }
     }
 
-    /// Signs everything that is there now, without waiting for more.
+    /// Signs everything that is there now, without waiting for more, and lets others lead.
     pub async fn catch_up(&mut self) -> Result<(), Error> {
         while self.lead.is_none() {
             if !self.step().await? {
@@ -122,6 +126,7 @@ impl Notary {
             }
             self.sign(lead, incarnation).await?;
         }
+        self.release().await;
         Ok(())
     }
 
