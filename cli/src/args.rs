@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use domain::failure::FailureClass;
 
+use crate::audit::args::AuditCommand;
 use crate::bench::args::BenchCommand;
 use crate::client::args::ClientArgs;
 use crate::dead_letters::args::DeadLetterCommand;
@@ -31,8 +32,8 @@ Examples:
 Commands of a person talk to the API: that of STRATA_URL with the key STRATA_KEY, else that of the
 stack of the data directory.
 
-Exit codes: 0 ok, 1 job failed or output not written, 2 usage or invalid file, 4 not found,
-5 conflict, 6 unreachable, 130 interrupted.
+Exit codes: 0 ok, 1 job failed or output not written, 2 usage or invalid file, 3 not verified,
+4 not found, 5 conflict, 6 unreachable, 130 interrupted.
 Data goes to stdout, everything else to stderr.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -79,6 +80,9 @@ Examples:
     /// Make, list and end the keys of the API
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Verify the log, prove what a job did, and check such proofs
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Look at messages that nobody could make sense of
     #[command(subcommand, name = "dead-letters")]
     DeadLetters(DeadLetterCommand),

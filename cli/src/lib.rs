@@ -4,6 +4,7 @@
 //! [`Exit`] or an error; errors are printed here, once, with the next useful command.
 
 mod args;
+mod audit;
 mod bench;
 mod client;
 mod dead_letters;
@@ -82,6 +83,7 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
         Command::Worker(args) => roles::worker(&args, console),
         Command::Migrate(args) => roles::migrate(&args, console),
         Command::Job(command) => job::run(&command, console),
+        Command::Audit(command) => audit::run(&command, console),
         Command::Key(command) => key::run(&command, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Completions { shell } => {

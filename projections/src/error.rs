@@ -14,6 +14,24 @@ pub enum Error {
     LeadLost(&'static str),
     #[error("the read models did not reach position {wanted} in time; they are at {reached}")]
     Late { wanted: i64, reached: i64 },
+    #[error(
+        "the log is not the one of which a checkpoint was signed at position {0}: nothing is signed any more"
+    )]
+    Rewritten(u64),
+    #[error("position {0} of the log is missing")]
+    Gap(u64),
+    #[error("the file of signed checkpoints cannot be used")]
+    Checkpoints(#[from] std::io::Error),
+    #[error("there are no events of job {0}")]
+    NoJob(domain::id::JobId),
+    #[error(
+        "no checkpoint that covers position {0} was signed in time; does a projector with a key run?"
+    )]
+    NotSigned(u64),
+    #[error("the proof does not hold: the log was changed")]
+    Proof(#[from] domain::event::proof::ProofError),
+    #[error("a checkpoint cannot be read")]
+    Checkpoint(#[from] domain::event::checkpoint::CheckpointError),
     #[error("`{0}` is not a cursor of this list")]
     Cursor(String),
 }

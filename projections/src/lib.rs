@@ -4,11 +4,13 @@
 //! log's schema only. Read models can be thrown away and built again from the log; effects (dispatch,
 //! callbacks) are only ever resumed.
 
+pub mod audit;
 pub mod callbacks;
 pub mod dead_letters;
 pub mod dispatch;
 mod error;
 mod follower;
+pub mod notary;
 mod projector;
 pub mod read;
 mod read_models;

@@ -11,12 +11,13 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::notary::{self, Notary};
 use crate::projector::Runner;
 use crate::read_models::ReadModels;
 use crate::{dead_letters, follower};
 
 /// Connections of a projector, besides those of [`Options::pool`].
-pub const PROJECTOR_CONNECTIONS: u32 = 2;
+pub const PROJECTOR_CONNECTIONS: u32 = 3;
 
 /// What the read side needs to run.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct Options {
     pub owner: Uuid,
     /// The handlers that workflows may name.
     pub catalog: Arc<Catalog>,
+    /// What checkpoints are signed with; without it there are none.
+    pub notary: Option<Arc<notary::Options>>,
 }
 
 impl Options {
@@ -38,6 +41,7 @@ impl Options {
             bus,
             owner,
             catalog: Arc::new(Catalog::shipped()),
+            notary: None,
         }
     }
 }
@@ -52,7 +56,16 @@ pub async fn run(options: Options, shutdown: CancellationToken) {
         options.owner,
         Arc::clone(&wake),
     );
+    let notary = options.notary;
+    let notary = notary.map(|its| Notary::new(its, pool.clone(), options.owner));
+    let its_shutdown = shutdown.clone();
+    let signing = async {
+        if let Some(notary) = notary {
+            notary.run(its_shutdown).await;
+        }
+    };
     tokio::join!(
+        signing,
         runner.run(shutdown.clone()),
         follower::listen(options.bus.clone(), wake, shutdown.clone()),
         dead_letters::collect(options.bus, options.pool, shutdown),

@@ -9,6 +9,12 @@ pub(crate) enum BenchCommand {
     Core,
     /// The appender against a raw insert of the same rows
     Append,
+    /// Verifying the whole log against reading it in order
+    Verify {
+        /// Events in the log
+        #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_000..=10_000_000))]
+        events: u32,
+    },
     /// Jobs of one task, submitted in bulk and one by one
     Jobs {
         /// How many to submit in bulk

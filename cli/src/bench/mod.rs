@@ -21,9 +21,11 @@ mod limit;
 mod look;
 mod meter;
 mod query;
+mod read;
 mod rig;
 mod shapes;
 mod subscribe;
+mod verify;
 
 use std::collections::BTreeMap;
 
@@ -91,7 +93,7 @@ async fn on_a_stack(
     stop: &tokio_util::sync::CancellationToken,
 ) -> anyhow::Result<Vec<Figure>> {
     let roles = match command {
-        BenchCommand::Append => rig::Roles::None,
+        BenchCommand::Append | BenchCommand::Verify { .. } => rig::Roles::None,
         BenchCommand::Cog | BenchCommand::Vector | BenchCommand::H3 => rig::Roles::WithCatalog,
         BenchCommand::Query
         | BenchCommand::Subscribe
@@ -104,6 +106,7 @@ async fn on_a_stack(
     let measured = rig::with(stop, roles, async |rig| match command {
         BenchCommand::Core => Ok(Vec::new()),
         BenchCommand::Append => append::measure(rig).await,
+        BenchCommand::Verify { events } => verify::measure(rig, *events).await,
         BenchCommand::Jobs { jobs, .. } => jobs::measure(rig, *jobs).await,
         BenchCommand::Chain { .. } => jobs::chain(rig).await,
         BenchCommand::Fanout { items, .. } => fanout::measure(rig, *items).await,

@@ -7,6 +7,7 @@ use clap::Args;
 use workers::Profile;
 
 use super::api::Face;
+use super::audit::AuditArgs;
 use super::callbacks::CallbackArgs;
 use super::catalog::CatalogArgs;
 use super::geo::GeoArgs;
@@ -110,6 +111,8 @@ pub(crate) struct ProjectorArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     #[command(flatten)]
+    pub(crate) audit: AuditArgs,
+    #[command(flatten)]
     pub(crate) callbacks: CallbackArgs,
     #[command(flatten)]
     pub(crate) ops: OpsArgs,
@@ -196,6 +199,8 @@ pub(crate) struct UpArgs {
     pub(crate) catalog: CatalogArgs,
     #[command(flatten)]
     pub(crate) face: Face,
+    #[command(flatten)]
+    pub(crate) audit: AuditArgs,
     #[command(flatten)]
     pub(crate) callbacks: CallbackArgs,
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod api;
 pub(crate) mod args;
+pub(crate) mod audit;
 pub(crate) mod budget;
 pub(crate) mod callbacks;
 pub(crate) mod catalog;

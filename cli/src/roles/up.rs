@@ -133,8 +133,12 @@ async fn start_roles(
     let callbacks = args.callbacks.clone();
     let its_bus = bus.clone();
     let serving = api::start(&args.face, &callbacks, &write, its_bus, store.clone(), stop).await?;
-    let base_url = serving.public_url.clone();
-    let projecting = projector::work(&write, bus.clone(), callbacks, base_url, stop_projector);
+    let told = projector::Projecting {
+        callbacks,
+        base_url: serving.public_url.clone(),
+        notary: Some(args.audit.own(&args.stack.data_dir)?),
+    };
+    let projecting = projector::work(&write, bus.clone(), told, stop_projector);
     let projecting = tokio::spawn(projecting);
     let key = local_key::ensure(&write.pool, &args.stack.data_dir).await?;
     let context = Context {

@@ -47,15 +47,38 @@ pub fn batch_hash(
     recorded_at_micros: i64,
     leaves: &[Hash],
 ) -> Hash {
-    let mut hasher = Sha256::new();
-    hasher.update(previous);
-    hasher.update(first_pos.to_be_bytes());
-    hasher.update((leaves.len() as u64).to_be_bytes());
-    hasher.update(recorded_at_micros.to_be_bytes());
+    let count = leaves.len() as u64;
+    let mut batch = BatchHasher::new(previous, first_pos, count, recorded_at_micros);
     for leaf in leaves {
-        hasher.update(leaf);
+        batch.push(leaf);
     }
-    hasher.finalize().into()
+    batch.finish()
+}
+
+/// The same, leaf by leaf, for whoever does not hold the batch at once.
+#[derive(Debug, Clone)]
+pub struct BatchHasher(Sha256);
+
+impl BatchHasher {
+    /// Begins a batch that is to have so many leaves.
+    #[must_use]
+    pub fn new(previous: &Hash, first_pos: u64, count: u64, recorded_at_micros: i64) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update(previous);
+        hasher.update(first_pos.to_be_bytes());
+        hasher.update(count.to_be_bytes());
+        hasher.update(recorded_at_micros.to_be_bytes());
+        Self(hasher)
+    }
+
+    pub fn push(&mut self, leaf: &Hash) {
+        self.0.update(leaf);
+    }
+
+    #[must_use]
+    pub fn finish(self) -> Hash {
+        self.0.finalize().into()
+    }
 }
 
 #[cfg(test)]

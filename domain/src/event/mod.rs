@@ -5,11 +5,14 @@
 //! upcast chain before it is read.
 
 mod chain;
+pub mod checkpoint;
 mod codec;
 mod kind;
+pub mod proof;
+pub mod tree;
 mod upcast;
 
-pub use chain::{Hash, Leaf, batch_hash, leaf_hash};
+pub use chain::{BatchHasher, Hash, Leaf, batch_hash, leaf_hash};
 pub use codec::{DecodeError, Encoded, Event, decode, encode};
 pub use kind::{Aggregate, KINDS, Kind};
 pub use upcast::{UPCASTS, Upcast, upcast};

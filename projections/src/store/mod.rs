@@ -4,6 +4,7 @@
 //! statements.
 
 pub(crate) mod assets;
+pub(crate) mod audit;
 pub(crate) mod callbacks;
 pub(crate) mod checkpoints;
 pub(crate) mod dead_letters;
@@ -16,3 +17,4 @@ pub(crate) mod proof;
 pub(crate) mod requests;
 pub(crate) mod results;
 pub(crate) mod sets;
+pub(crate) mod tree;

@@ -60,7 +60,7 @@ pub(super) fn events(count: usize) -> Vec<Event> {
     (0..count).map(event).collect()
 }
 
-pub(super) fn to(stream: &str, expected: Expected, count: usize) -> Append {
+pub(crate) fn to(stream: &str, expected: Expected, count: usize) -> Append {
     Append {
         stream: stream.to_owned(),
         expected,

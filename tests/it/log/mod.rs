@@ -1,5 +1,5 @@
 //! The log: one contract for Postgres and for memory, and what only Postgres has.
 
 mod appender;
-mod contract;
+pub(crate) mod contract;
 mod schema;
