@@ -12,6 +12,7 @@ mod follower;
 mod projector;
 pub mod read;
 mod read_models;
+pub mod rebuild;
 mod run;
 mod store;
 pub mod verify;

@@ -67,7 +67,13 @@ pub async fn run(options: Options, shutdown: CancellationToken) {
 /// statements find their rows by key, whatever the planner thinks of an empty table. Nothing is asked before a
 /// connection is used: one that is broken only makes a projector stumble once.
 pub(crate) fn projector_pool(pool: &PgPool, connections: u32) -> PgPool {
+    pool_on(pool, connections, "dagapp")
+}
+
+/// The same, with the schemas in which read models are looked for.
+pub(crate) fn pool_on(pool: &PgPool, connections: u32, schemas: &str) -> PgPool {
     let options = pool.connect_options().as_ref().clone().options([
+        ("search_path", schemas),
         ("idle_in_transaction_session_timeout", "5s"),
         ("lock_timeout", "5s"),
         ("statement_timeout", "60s"),

@@ -1,0 +1,335 @@
+//! Rebuild: the read models made again from the log, beside those that everybody reads, and then put in their place.
+//!
+//! It writes tables of its own (`dagapp_next`), where it is (`dagapp.rebuilds`), and at the end the checkpoint of the read
+//! models. It publishes nothing, calls nobody and touches no outbox.
+
+mod fill;
+mod folder;
+mod follow;
+mod ordinary;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use domain::handler::Catalog;
+use serde::Serialize;
+use sqlx::{Connection as _, PgConnection, PgPool};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::Error;
+use crate::read_models::graphs::Graphs;
+use crate::read_models::{NAME, ReadModels, VERSION};
+use crate::run::pool_on;
+pub use crate::store::next::Mismatch;
+use crate::store::rebuilds::{self, Beat, Hold, Take, Taken};
+use crate::store::{checkpoints, next};
+
+/// Folders, at most; more would wait for the one reader.
+const FOLDERS_MAX: usize = 4;
+/// Connections that a rebuild takes, at most: reader, folders, and one to show that it lives.
+pub const CONNECTIONS: u32 = FOLDERS_MAX as u32 + 2;
+/// A rebuild whose owner says nothing for so long is taken over,
+const TTL: Duration = Duration::from_millis(2_500);
+/// so the owner says something so often.
+const BEAT: Duration = Duration::from_millis(500);
+/// How often to ask whether another's rebuild is free.
+const ASK: Duration = Duration::from_millis(250);
+/// How long closing connections may take.
+const CLOSE: Duration = Duration::from_secs(10);
+
+/// What to rebuild with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub pool: PgPool,
+    pub owner: Uuid,
+    pub catalog: Arc<Catalog>,
+    /// Compare with the live read models, row by row, before they are replaced.
+    pub verify: bool,
+    /// Leave what is done to whoever comes next when it is stopped; else clear it away.
+    pub keep_when_stopped: bool,
+}
+
+/// What a rebuild is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Rows are made from the log.
+    #[default]
+    Fill,
+    /// Indexes are made.
+    Index,
+    /// Streams that the fill set aside.
+    Rest,
+    /// What the log has gained.
+    Follow,
+    /// The rows of both sets.
+    Compare,
+}
+
+impl Phase {
+    /// The word for it, as in the database.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fill => "fill",
+            Self::Index => "index",
+            Self::Rest => "rest",
+            Self::Follow => "follow",
+            Self::Compare => "compare",
+        }
+    }
+}
+
+/// How far it is: of `all` events (streams in [`Phase::Rest`], tables in [`Phase::Compare`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub phase: Phase,
+    pub done: i64,
+    pub all: i64,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The rebuilt read models are the live ones, from this position on.
+    Switched { pos: i64 },
+    /// They are not the same; nothing was switched.
+    Different(Mismatch),
+    /// Stopped by the token.
+    Stopped,
+    /// Stopped by a cancel from elsewhere.
+    Cancelled,
+}
+
+/// Why it could not be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RebuildError {
+    #[error(transparent)]
+    Read(#[from] Error),
+    #[error("another process is rebuilding the read models")]
+    Busy,
+    #[error("the read models are of version {0}, which is newer than this build")]
+    Newer(i32),
+    #[error("another process has taken the rebuild over")]
+    Lost,
+    #[error("the log has no event after position {0}, though it is longer")]
+    Gap(i64),
+}
+
+impl RebuildError {
+    /// Whether a lock was not given in time.
+    fn is_locked(&self) -> bool {
+        let Self::Read(Error::Database(sqlx::Error::Database(error))) = self else {
+            return false;
+        };
+        // Lock not available, deadlock.
+        matches!(error.code().as_deref(), Some("55P03" | "40P01"))
+    }
+}
+
+/// A rebuild that is held.
+struct Run {
+    pool: PgPool,
+    hold: Hold,
+    catalog: Arc<Catalog>,
+    folders: usize,
+    verify: bool,
+    progress: watch::Sender<Progress>,
+    /// For the sign of life.
+    filled: Arc<AtomicI64>,
+}
+
+/// Rebuilds the read models, or goes on with a rebuild that was left.
+pub async fn run(
+    options: Options,
+    progress: watch::Sender<Progress>,
+    stop: CancellationToken,
+) -> Result<Outcome, RebuildError> {
+    let pool = pool_on(&options.pool, CONNECTIONS, "dagapp_next,dagapp");
+    let taken = tokio::select! {
+        () = stop.cancelled() => return Ok(Outcome::Stopped),
+        taken = take(&pool, options.owner) => taken?,
+    };
+    let hold = Hold {
+        name: NAME,
+        owner: options.owner,
+        epoch: taken.epoch,
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let run = Run {
+        pool: pool.clone(),
+        hold,
+        catalog: options.catalog,
+        folders: cores.clamp(1, FOLDERS_MAX),
+        verify: options.verify,
+        progress,
+        filled: Arc::new(AtomicI64::new(0)),
+    };
+    let ended = tokio::select! {
+        () = stop.cancelled() => Ok(Outcome::Stopped),
+        ended = alive(&options.pool, hold, Arc::clone(&run.filled)) => ended,
+        ended = Box::pin(run.work(taken)) => ended,
+    };
+    // What was under way is undone by the database before anything is cleared away.
+    let _ = tokio::time::timeout(CLOSE, pool.close()).await;
+    match &ended {
+        Ok(Outcome::Switched { .. }) => {}
+        Ok(Outcome::Stopped) if options.keep_when_stopped => {
+            rebuilds::release(&options.pool, hold).await.map_err(Error::from)?;
+        }
+        Ok(_) => {
+            clear(&options.pool, Some(hold)).await?;
+        }
+        // Whoever comes next goes on.
+        Err(_) => rebuilds::release(&options.pool, hold).await.map_err(Error::from)?,
+    }
+    ended
+}
+
+/// Stops the rebuild that is under way and clears it away; `false` if there is none. If somebody is at it, that one
+/// is asked, and has `deadline` to do so.
+pub async fn cancel(pool: &PgPool, deadline: Duration) -> Result<bool, RebuildError> {
+    let end = tokio::time::Instant::now() + deadline;
+    let mut found = false;
+    while let Some(held) = rebuilds::ask_to_stop(pool, NAME).await.map_err(Error::from)? {
+        found = true;
+        if !held && clear(pool, None).await? {
+            break;
+        }
+        if tokio::time::Instant::now() >= end {
+            return Err(RebuildError::Busy);
+        }
+        tokio::time::sleep(ASK).await;
+    }
+    Ok(found)
+}
+
+/// Drops what was made; `false` if somebody else is at it.
+async fn clear(pool: &PgPool, hold: Option<Hold>) -> Result<bool, RebuildError> {
+    let mut db = pool.acquire().await.map_err(Error::from)?;
+    let mut tx = db.begin().await.map_err(Error::from)?;
+    let done = rebuilds::forget(&mut tx, NAME, hold).await.map_err(Error::from)?;
+    tx.commit().await.map_err(Error::from)?;
+    Ok(done)
+}
+
+/// Waits as long as a dead owner counts as alive.
+async fn take(pool: &PgPool, owner: Uuid) -> Result<Taken, RebuildError> {
+    let claim = checkpoints::Claim {
+        name: NAME,
+        version: VERSION,
+        owner,
+    };
+    let found = checkpoints::ensure(pool, claim).await.map_err(Error::from)?;
+    if found > VERSION {
+        return Err(RebuildError::Newer(found));
+    }
+    let end = tokio::time::Instant::now() + TTL + BEAT;
+    loop {
+        let mut db = pool.acquire().await.map_err(Error::from)?;
+        let mut tx = db.begin().await.map_err(Error::from)?;
+        let took = rebuilds::take(&mut tx, NAME, VERSION, owner, TTL).await.map_err(Error::from)?;
+        tx.commit().await.map_err(Error::from)?;
+        match took {
+            Take::Taken(taken) => return Ok(taken),
+            Take::Newer(version) => return Err(RebuildError::Newer(version)),
+            Take::Held if tokio::time::Instant::now() >= end => return Err(RebuildError::Busy),
+            Take::Held => {}
+        }
+        tokio::time::sleep(ASK).await;
+    }
+}
+
+/// Shows that the owner lives, until it is told that it need not.
+async fn alive(
+    pool: &PgPool,
+    hold: Hold,
+    filled: Arc<AtomicI64>,
+) -> Result<Outcome, RebuildError> {
+    let mut beats = tokio::time::interval(BEAT);
+    beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut last = tokio::time::Instant::now();
+    loop {
+        beats.tick().await;
+        match rebuilds::beat(pool, hold, filled.load(Ordering::Relaxed), TTL).await {
+            Ok(Beat::Held) => last = tokio::time::Instant::now(),
+            Ok(Beat::Cancelled) => return Ok(Outcome::Cancelled),
+            // Finished at this moment, or taken over: `work` knows.
+            Ok(Beat::Lost) if last.elapsed() < TTL => {}
+            Ok(Beat::Lost) => return Err(RebuildError::Lost),
+            Err(error) if last.elapsed() < TTL => tracing::debug!(%error, "no sign of life was given"),
+            Err(error) => return Err(Error::from(error).into()),
+        }
+    }
+}
+
+impl Run {
+    async fn work(&self, taken: Taken) -> Result<Outcome, RebuildError> {
+        let (mut phase, mut upto, mut pos) = (taken.phase, taken.upto, taken.pos);
+        tracing::info!(phase, upto, pos, epoch = taken.epoch, version = taken.version, "rebuild");
+        if phase == "fill" {
+            upto = checkpoints::position(&self.pool, NAME).await.map_err(Error::from)?;
+            fill::fill(self, upto).await?;
+            (phase, pos) = ("index".to_owned(), upto);
+        }
+        if phase == "index" {
+            fill::index(self).await?;
+            phase = self.enter_now(Phase::Rest, upto, pos).await?;
+        }
+        if phase == "rest" {
+            fill::rest(self, upto).await?;
+            self.enter_now(Phase::Follow, upto, pos).await?;
+        }
+        let mut follower = follow::Follower::new(self, pos);
+        if self.verify && let Some(found) = follower.compare().await? {
+            return Ok(Outcome::Different(found));
+        }
+        let pos = follower.switch().await?;
+        tracing::info!(pos, "the rebuilt read models are live");
+        Ok(Outcome::Switched { pos })
+    }
+
+    async fn enter_now(&self, phase: Phase, upto: i64, pos: i64) -> Result<String, RebuildError> {
+        let mut db = self.pool.acquire().await.map_err(Error::from)?;
+        self.enter(&mut db, phase, upto, pos).await?;
+        Ok(phase.word().to_owned())
+    }
+
+    async fn enter(
+        &self,
+        db: &mut PgConnection,
+        phase: Phase,
+        upto: i64,
+        pos: i64,
+    ) -> Result<(), RebuildError> {
+        let held = rebuilds::enter(db, self.hold, phase.word(), upto, pos).await;
+        if held.map_err(Error::from)? {
+            return Ok(());
+        }
+        Err(RebuildError::Lost)
+    }
+
+    fn say(&self, phase: Phase, done: i64, all: i64) {
+        if phase == Phase::Fill {
+            self.filled.store(done, Ordering::Relaxed);
+        }
+        self.progress.send_replace(Progress { phase, done, all });
+    }
+
+    fn models(&self) -> ReadModels {
+        ReadModels::of_next(Arc::clone(&self.catalog))
+    }
+
+    fn graphs(&self) -> Graphs {
+        Graphs::of_next(Arc::clone(&self.catalog))
+    }
+}
+
+/// The tables that a rebuild makes again.
+pub async fn tables(pool: &PgPool) -> Result<Vec<String>, Error> {
+    Ok(next::tables(pool).await?)
+}
