@@ -12,6 +12,7 @@ use crate::dead_letters::args::DeadLetterCommand;
 use crate::job::args::JobCommand;
 use crate::key::args::KeyCommand;
 use crate::logging::LogArgs;
+use crate::projection::args::ProjectionCommand;
 use crate::roles::args::{
     ApiArgs, MigrateArgs, OrchestratorArgs, ProjectorArgs, UpArgs, WorkerArgs,
 };
@@ -31,8 +32,8 @@ Examples:
 Commands of a person talk to the API: that of STRATA_URL with the key STRATA_KEY, else that of the
 stack of the data directory.
 
-Exit codes: 0 ok, 1 job failed or output not written, 2 usage or invalid file, 4 not found,
-5 conflict, 6 unreachable, 130 interrupted.
+Exit codes: 0 ok, 1 job failed or output not written, 2 usage or invalid file, 3 not verified,
+4 not found, 5 conflict, 6 unreachable, 130 interrupted.
 Data goes to stdout, everything else to stderr.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -82,6 +83,9 @@ Examples:
     /// Look at messages that nobody could make sense of
     #[command(subcommand, name = "dead-letters")]
     DeadLetters(DeadLetterCommand),
+    /// Look after what is derived from the log: list it, build it anew
+    #[command(subcommand)]
+    Projection(ProjectionCommand),
     /// Bring the schema of the database up to date
     Migrate(MigrateArgs),
     /// Check, draw, list and simulate workflow files; no server is needed

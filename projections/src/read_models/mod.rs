@@ -135,6 +135,10 @@ impl Projector for ReadModels {
         VERSION
     }
 
+    fn is_rebuilt(&self) -> bool {
+        true
+    }
+
     fn reset(&mut self) {
         self.jobs = job::Jobs::default();
         self.assets = assets::Assets::default();

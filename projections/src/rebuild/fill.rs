@@ -10,7 +10,7 @@ use sqlx::Connection as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::folder::{Folder, OPEN_BYTES_MAX};
+use super::folder::Folder;
 use super::ordinary::{self, Mark};
 use super::{Phase, RebuildError, Run};
 use crate::Error;
@@ -33,7 +33,7 @@ pub(super) async fn fill(run: &Run, upto: i64) -> Result<(), RebuildError> {
     for _ in 0..run.folders {
         let made = (run.graphs(), run.models());
         let mut folder =
-            Folder::new(&run.pool, run.hold, made, OPEN_BYTES_MAX / run.folders).await?;
+            Folder::new(&run.pool, run.hold, made, run.open_bytes_max / run.folders).await?;
         let (to, mut from) = mpsc::channel::<Vec<Entry>>(WAITING_MAX);
         folders.push(to);
         folding.spawn(async move {
@@ -77,7 +77,8 @@ async fn definitions(run: &Run, upto: i64) -> Result<(), RebuildError> {
         };
         cursor.clone_from(last);
         for stream in &streams {
-            run.stream(&mut models, &mut db, stream, upto, Mark::Keep).await?;
+            run.stream(&mut models, &mut db, stream, upto, Mark::Keep)
+                .await?;
         }
     }
 }
@@ -121,13 +122,18 @@ async fn read(
 
 async fn end(run: &Run, upto: i64, aside: &HashSet<String>) -> Result<(), RebuildError> {
     if !aside.is_empty() {
-        tracing::info!(streams = aside.len(), "streams are projected one by one after the fill");
+        tracing::info!(
+            streams = aside.len(),
+            "streams are projected one by one after the fill"
+        );
     }
     let aside: Vec<&str> = aside.iter().map(String::as_str).collect();
     let mut db = run.pool.acquire().await.map_err(Error::from)?;
     let mut tx = db.begin().await.map_err(Error::from)?;
     run.enter(&mut tx, Phase::Index, upto, upto).await?;
-    rebuilds::set_aside(&mut tx, &aside).await.map_err(Error::from)?;
+    rebuilds::set_aside(&mut tx, &aside)
+        .await
+        .map_err(Error::from)?;
     tx.commit().await.map_err(Error::from)?;
     Ok(())
 }
@@ -138,7 +144,10 @@ pub(super) async fn index(run: &Run) -> Result<(), RebuildError> {
     let one = async |table: &'static str| loop {
         let mut db = run.pool.acquire().await.map_err(Error::from)?;
         let mut tx = db.begin().await.map_err(Error::from)?;
-        if !rebuilds::keep(&mut tx, run.hold).await.map_err(Error::from)? {
+        if !rebuilds::keep(&mut tx, run.hold)
+            .await
+            .map_err(Error::from)?
+        {
             return Err(RebuildError::Lost);
         }
         next::patient(&mut tx).await.map_err(Error::from)?;
@@ -169,12 +178,18 @@ pub(super) async fn rest(run: &Run, upto: i64) -> Result<(), RebuildError> {
         all = all.max(left);
         run.say(Phase::Rest, done, all);
         let mut tx = db.begin().await.map_err(Error::from)?;
-        if !rebuilds::keep(&mut tx, run.hold).await.map_err(Error::from)? {
+        if !rebuilds::keep(&mut tx, run.hold)
+            .await
+            .map_err(Error::from)?
+        {
             return Err(RebuildError::Lost);
         }
-        next::clear_stream(&mut tx, &stream).await.map_err(Error::from)?;
+        next::clear_stream(&mut tx, &stream)
+            .await
+            .map_err(Error::from)?;
         tx.commit().await.map_err(Error::from)?;
-        run.stream(&mut models, &mut db, &stream, upto, Mark::RestDone(&stream)).await?;
+        run.stream(&mut models, &mut db, &stream, upto, Mark::RestDone(&stream))
+            .await?;
         done += 1;
     }
     Ok(())

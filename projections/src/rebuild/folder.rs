@@ -24,8 +24,6 @@ use crate::store::requests::Submitted;
 
 /// Rows are written when there are so many bytes of them.
 const WRITE_BYTES: usize = 4 * 1024 * 1024;
-/// Memory that streams may take together that have not ended, about.
-pub(super) const OPEN_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Memory that a request takes, about, beside what its event says.
 const REQUEST_BYTES: usize = 512;
 
@@ -105,9 +103,15 @@ impl Folder {
                 Err(_) => self.set_aside(entry.stream_id),
             }
         }
-        let hashes: HashSet<&str> = events.iter().filter_map(|(_, event)| hash_of(event)).collect();
+        let hashes: HashSet<&str> = events
+            .iter()
+            .filter_map(|(_, event)| hash_of(event))
+            .collect();
         self.graphs.trim();
-        self.graphs.fetch(&mut self.db, &hashes).await.map_err(Error::from)?;
+        self.graphs
+            .fetch(&mut self.db, &hashes)
+            .await
+            .map_err(Error::from)?;
         for (entry, event) in events {
             if !self.aside.contains(&entry.stream_id) && self.fold(&entry, &event).is_err() {
                 self.set_aside(entry.stream_id);
@@ -160,7 +164,8 @@ impl Folder {
             let whole = Whole::begin(entry, event, &self.graphs).map_err(|_| NotWhole)?;
             self.open_bytes += whole.weight();
             let open = Open::Job(Box::new(whole));
-            self.open.insert(entry.stream_id.clone(), (self.batch, open));
+            self.open
+                .insert(entry.stream_id.clone(), (self.batch, open));
             return Ok(());
         };
         *touched = self.batch;
@@ -180,7 +185,8 @@ impl Folder {
             (Said::Submitted(submitted), None) if entry.version == 1 => {
                 let open = Open::Request(submitted, entry.payload.len());
                 self.open_bytes += open.weight();
-                self.open.insert(entry.stream_id.clone(), (self.batch, open));
+                self.open
+                    .insert(entry.stream_id.clone(), (self.batch, open));
                 Ok(())
             }
             (Said::Settled(settled), Some((_, Open::Request(submitted, _)))) => {
@@ -213,7 +219,10 @@ impl Folder {
         if self.open_bytes <= self.open_bytes_max {
             return;
         }
-        let ages = self.open.iter().map(|(stream, (touched, _))| (*touched, stream.clone()));
+        let ages = self
+            .open
+            .iter()
+            .map(|(stream, (touched, _))| (*touched, stream.clone()));
         let mut ages: Vec<(u64, String)> = ages.collect();
         ages.sort_unstable();
         for (_, stream) in ages {
@@ -247,7 +256,10 @@ impl Folder {
 
     async fn copy(&mut self) -> Result<(), RebuildError> {
         let mut tx = self.db.begin().await.map_err(Error::from)?;
-        if !rebuilds::keep(&mut tx, self.hold).await.map_err(Error::from)? {
+        if !rebuilds::keep(&mut tx, self.hold)
+            .await
+            .map_err(Error::from)?
+        {
             return Err(RebuildError::Lost);
         }
         self.filled.write(&mut tx).await.map_err(Error::from)?;

@@ -38,7 +38,9 @@ impl<'a> Follower<'a> {
     /// Projects until not much is left.
     async fn near(&mut self, db: &mut PgConnection) -> Result<(), RebuildError> {
         loop {
-            let live = checkpoints::position(&mut *db, NAME).await.map_err(Error::from)?;
+            let live = checkpoints::position(&mut *db, NAME)
+                .await
+                .map_err(Error::from)?;
             self.run.say(Phase::Follow, self.pos, live);
             if live - self.pos <= GAP_MAX {
                 return Ok(());
@@ -51,7 +53,9 @@ impl<'a> Follower<'a> {
     async fn reach(&mut self, db: &mut PgConnection, live: i64) -> Result<(), RebuildError> {
         while self.pos < live {
             let limit = BATCH_EVENTS_MAX.min(live - self.pos);
-            let batch = log::after(&mut *db, self.pos, limit).await.map_err(Error::from)?;
+            let batch = log::after(&mut *db, self.pos, limit)
+                .await
+                .map_err(Error::from)?;
             let last = batch.last().map(|entry| entry.pos);
             let last = last.ok_or(RebuildError::Gap(self.pos))?;
             let mark = Mark::From(self.pos);
@@ -77,11 +81,19 @@ impl<'a> Follower<'a> {
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
         };
+        let mut db = self.run.pool.acquire().await.map_err(Error::from)?;
+        self.run
+            .enter(&mut db, Phase::Compare, self.pos, self.pos)
+            .await?;
+        drop(db);
         let tables = next::tables(&mut *seen).await.map_err(Error::from)?;
         let all = i64::try_from(tables.len()).unwrap_or(0);
         for (table, done) in tables.iter().zip(0..) {
             self.run.say(Phase::Compare, done, all);
-            if let Some(found) = next::first_mismatch(&mut seen, table).await.map_err(Error::from)? {
+            if let Some(found) = next::first_mismatch(&mut seen, table)
+                .await
+                .map_err(Error::from)?
+            {
                 return Ok(Some(found));
             }
         }
@@ -96,7 +108,9 @@ impl<'a> Follower<'a> {
     ) -> Result<Option<sqlx::Transaction<'c, sqlx::Postgres>>, RebuildError> {
         let mut guard = self.run.pool.acquire().await.map_err(Error::from)?;
         let mut held = guard.begin().await.map_err(Error::from)?;
-        let live = next::hold_live(&mut held, NAME).await.map_err(Error::from)?;
+        let live = next::hold_live(&mut held, NAME)
+            .await
+            .map_err(Error::from)?;
         if live - self.pos > GAP_MAX {
             return Ok(None);
         }
@@ -122,7 +136,9 @@ impl<'a> Follower<'a> {
                 Err(RebuildError::Read(error)) if error.is_data() => {
                     // An event in the gap cannot be projected: outside of the switch its stream is parked.
                     self.models.reset();
-                    let live = checkpoints::position(&mut *db, NAME).await.map_err(Error::from)?;
+                    let live = checkpoints::position(&mut *db, NAME)
+                        .await
+                        .map_err(Error::from)?;
                     self.reach(&mut db, live).await?;
                 }
                 Err(error) => return Err(error),
@@ -142,7 +158,9 @@ impl<'a> Follower<'a> {
             return Ok(None);
         }
         if live > self.pos {
-            let gap = log::after(&mut *tx, self.pos, live - self.pos).await.map_err(Error::from)?;
+            let gap = log::after(&mut *tx, self.pos, live - self.pos)
+                .await
+                .map_err(Error::from)?;
             if gap.last().map(|entry| entry.pos) != Some(live) {
                 return Ok(None);
             }

@@ -28,9 +28,11 @@ use crate::store::rebuilds::{self, Beat, Hold, Take, Taken};
 use crate::store::{checkpoints, next};
 
 /// Folders, at most; more would wait for the one reader.
-const FOLDERS_MAX: usize = 4;
-/// Connections that a rebuild takes, at most: reader, folders, and one to show that it lives.
-pub const CONNECTIONS: u32 = FOLDERS_MAX as u32 + 2;
+const FOLDERS_MAX: usize = 3;
+/// Connections that a rebuild takes, at most: reader, folders, and one in place of one that broke.
+pub const CONNECTIONS: u32 = 5;
+/// Memory for streams that have not ended while the tables are filled, about.
+const OPEN_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// A rebuild whose owner says nothing for so long is taken over,
 const TTL: Duration = Duration::from_millis(2_500);
 /// so the owner says something so often.
@@ -50,6 +52,24 @@ pub struct Options {
     pub verify: bool,
     /// Leave what is done to whoever comes next when it is stopped; else clear it away.
     pub keep_when_stopped: bool,
+    /// Memory for streams that have not ended while the tables are filled, about; what does not fit is projected later,
+    /// stream by stream.
+    pub open_bytes_max: usize,
+}
+
+impl Options {
+    /// A rebuild without comparison, which leaves nothing behind when it is stopped.
+    #[must_use]
+    pub fn new(pool: PgPool, owner: Uuid, catalog: Arc<Catalog>) -> Self {
+        Self {
+            pool,
+            owner,
+            catalog,
+            verify: false,
+            keep_when_stopped: false,
+            open_bytes_max: OPEN_BYTES_MAX,
+        }
+    }
 }
 
 /// What a rebuild is doing.
@@ -121,6 +141,15 @@ pub enum RebuildError {
 }
 
 impl RebuildError {
+    /// The error with all its sources, for the log.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        match self {
+            Self::Read(error) => error.chain(),
+            other => other.to_string(),
+        }
+    }
+
     /// Whether a lock was not given in time.
     fn is_locked(&self) -> bool {
         let Self::Read(Error::Database(sqlx::Error::Database(error))) = self else {
@@ -138,6 +167,7 @@ struct Run {
     catalog: Arc<Catalog>,
     folders: usize,
     verify: bool,
+    open_bytes_max: usize,
     progress: watch::Sender<Progress>,
     /// For the sign of life.
     filled: Arc<AtomicI64>,
@@ -166,6 +196,7 @@ pub async fn run(
         catalog: options.catalog,
         folders: cores.clamp(1, FOLDERS_MAX),
         verify: options.verify,
+        open_bytes_max: options.open_bytes_max,
         progress,
         filled: Arc::new(AtomicI64::new(0)),
     };
@@ -179,13 +210,17 @@ pub async fn run(
     match &ended {
         Ok(Outcome::Switched { .. }) => {}
         Ok(Outcome::Stopped) if options.keep_when_stopped => {
-            rebuilds::release(&options.pool, hold).await.map_err(Error::from)?;
+            rebuilds::release(&options.pool, hold)
+                .await
+                .map_err(Error::from)?;
         }
         Ok(_) => {
             clear(&options.pool, Some(hold)).await?;
         }
         // Whoever comes next goes on.
-        Err(_) => rebuilds::release(&options.pool, hold).await.map_err(Error::from)?,
+        Err(_) => rebuilds::release(&options.pool, hold)
+            .await
+            .map_err(Error::from)?,
     }
     ended
 }
@@ -195,7 +230,10 @@ pub async fn run(
 pub async fn cancel(pool: &PgPool, deadline: Duration) -> Result<bool, RebuildError> {
     let end = tokio::time::Instant::now() + deadline;
     let mut found = false;
-    while let Some(held) = rebuilds::ask_to_stop(pool, NAME).await.map_err(Error::from)? {
+    while let Some(held) = rebuilds::ask_to_stop(pool, NAME)
+        .await
+        .map_err(Error::from)?
+    {
         found = true;
         if !held && clear(pool, None).await? {
             break;
@@ -212,7 +250,9 @@ pub async fn cancel(pool: &PgPool, deadline: Duration) -> Result<bool, RebuildEr
 async fn clear(pool: &PgPool, hold: Option<Hold>) -> Result<bool, RebuildError> {
     let mut db = pool.acquire().await.map_err(Error::from)?;
     let mut tx = db.begin().await.map_err(Error::from)?;
-    let done = rebuilds::forget(&mut tx, NAME, hold).await.map_err(Error::from)?;
+    let done = rebuilds::forget(&mut tx, NAME, hold)
+        .await
+        .map_err(Error::from)?;
     tx.commit().await.map_err(Error::from)?;
     Ok(done)
 }
@@ -224,7 +264,9 @@ async fn take(pool: &PgPool, owner: Uuid) -> Result<Taken, RebuildError> {
         version: VERSION,
         owner,
     };
-    let found = checkpoints::ensure(pool, claim).await.map_err(Error::from)?;
+    let found = checkpoints::ensure(pool, claim)
+        .await
+        .map_err(Error::from)?;
     if found > VERSION {
         return Err(RebuildError::Newer(found));
     }
@@ -232,7 +274,12 @@ async fn take(pool: &PgPool, owner: Uuid) -> Result<Taken, RebuildError> {
     loop {
         let mut db = pool.acquire().await.map_err(Error::from)?;
         let mut tx = db.begin().await.map_err(Error::from)?;
-        let took = rebuilds::take(&mut tx, NAME, VERSION, owner, TTL).await.map_err(Error::from)?;
+        let took = rebuilds::take(&mut tx, NAME, VERSION, owner, TTL).await;
+        let took = match took.map_err(|error| RebuildError::Read(error.into())) {
+            // A statement of whoever was killed has not ended yet.
+            Err(error) if error.is_locked() => Take::Held,
+            took => took?,
+        };
         tx.commit().await.map_err(Error::from)?;
         match took {
             Take::Taken(taken) => return Ok(taken),
@@ -245,11 +292,7 @@ async fn take(pool: &PgPool, owner: Uuid) -> Result<Taken, RebuildError> {
 }
 
 /// Shows that the owner lives, until it is told that it need not.
-async fn alive(
-    pool: &PgPool,
-    hold: Hold,
-    filled: Arc<AtomicI64>,
-) -> Result<Outcome, RebuildError> {
+async fn alive(pool: &PgPool, hold: Hold, filled: Arc<AtomicI64>) -> Result<Outcome, RebuildError> {
     let mut beats = tokio::time::interval(BEAT);
     beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut last = tokio::time::Instant::now();
@@ -261,7 +304,9 @@ async fn alive(
             // Finished at this moment, or taken over: `work` knows.
             Ok(Beat::Lost) if last.elapsed() < TTL => {}
             Ok(Beat::Lost) => return Err(RebuildError::Lost),
-            Err(error) if last.elapsed() < TTL => tracing::debug!(%error, "no sign of life was given"),
+            Err(error) if last.elapsed() < TTL => {
+                tracing::debug!(%error, "no sign of life was given")
+            }
             Err(error) => return Err(Error::from(error).into()),
         }
     }
@@ -270,9 +315,18 @@ async fn alive(
 impl Run {
     async fn work(&self, taken: Taken) -> Result<Outcome, RebuildError> {
         let (mut phase, mut upto, mut pos) = (taken.phase, taken.upto, taken.pos);
-        tracing::info!(phase, upto, pos, epoch = taken.epoch, version = taken.version, "rebuild");
+        tracing::info!(
+            phase,
+            upto,
+            pos,
+            epoch = taken.epoch,
+            version = taken.version,
+            "rebuild"
+        );
         if phase == "fill" {
-            upto = checkpoints::position(&self.pool, NAME).await.map_err(Error::from)?;
+            upto = checkpoints::position(&self.pool, NAME)
+                .await
+                .map_err(Error::from)?;
             fill::fill(self, upto).await?;
             (phase, pos) = ("index".to_owned(), upto);
         }
@@ -285,7 +339,9 @@ impl Run {
             self.enter_now(Phase::Follow, upto, pos).await?;
         }
         let mut follower = follow::Follower::new(self, pos);
-        if self.verify && let Some(found) = follower.compare().await? {
+        if self.verify
+            && let Some(found) = follower.compare().await?
+        {
             return Ok(Outcome::Different(found));
         }
         let pos = follower.switch().await?;

@@ -87,7 +87,9 @@ async fn attempt(
         _ => models.project(&mut tx, events.to_vec()).await?,
     }
     if let (Mark::RestDone(stream), true) = (mark, is_end) {
-        rebuilds::rest_done(&mut tx, stream).await.map_err(Error::from)?;
+        rebuilds::rest_done(&mut tx, stream)
+            .await
+            .map_err(Error::from)?;
     }
     tx.commit().await.map_err(Error::from)?;
     models.committed();

@@ -139,7 +139,11 @@ mod tests {
     fn a_row_is_written_as_postgres_documents_it() {
         let mut rows = Rows::default();
         let at = DateTime::from_timestamp(946_684_801, 5_000).unwrap();
-        rows.row(4).text("ab").maybe_int(None).time(at).json(Some("{}"));
+        rows.row(4)
+            .text("ab")
+            .maybe_int(None)
+            .time(at)
+            .json(Some("{}"));
         let mut expected = vec![0, 4, 0, 0, 0, 2, b'a', b'b', 255, 255, 255, 255, 0, 0, 0, 8];
         expected.extend_from_slice(&1_000_005_i64.to_be_bytes());
         expected.extend_from_slice(&[0, 0, 0, 3, 1, b'{', b'}']);

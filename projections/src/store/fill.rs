@@ -61,13 +61,22 @@ impl Filled {
         for group in &job.groups {
             for child in (0..group.count).map(|index| NodeId::child(&group.name, index)) {
                 if !job.nodes.contains_key(&child) {
-                    node_row(&mut self.nodes, job_id, &child, &group.child, ended.as_ref());
+                    node_row(
+                        &mut self.nodes,
+                        job_id,
+                        &child,
+                        &group.child,
+                        ended.as_ref(),
+                    );
                 }
             }
         }
         // The last result of an attempt stands.
-        let last: HashMap<&str, &ResultRow> =
-            changes.results.iter().map(|r| (r.task_id.as_str(), r)).collect();
+        let last: HashMap<&str, &ResultRow> = changes
+            .results
+            .iter()
+            .map(|r| (r.task_id.as_str(), r))
+            .collect();
         for result in last.into_values() {
             result_row(&mut self.results, result);
         }
@@ -81,7 +90,9 @@ impl Filled {
         settled: Option<&Settled>,
     ) -> Result<(), Error> {
         let of = &submitted.submission;
-        let version = of.workflow_version.and_then(|version| i32::try_from(version).ok());
+        let version = of
+            .workflow_version
+            .and_then(|version| i32::try_from(version).ok());
         self.requests
             .row(17)
             .text(&of.request_id.to_string())
@@ -113,7 +124,12 @@ impl Filled {
     }
 
     pub(crate) fn clear(&mut self) {
-        for rows in [&mut self.jobs, &mut self.nodes, &mut self.results, &mut self.requests] {
+        for rows in [
+            &mut self.jobs,
+            &mut self.nodes,
+            &mut self.results,
+            &mut self.requests,
+        ] {
             rows.clear();
         }
     }
@@ -205,8 +221,16 @@ fn node_row(rows: &mut Rows, job_id: &str, id: &NodeId, node: &Node, ended: Opti
         .bigint(place.map_or(node.last_pos, |place| place.pos))
         .json(node.output.value())
         .json(node.external.value())
-        .maybe_text(failed.map(|end| end.message.as_str()).or_else(|| node.error_message.value()))
-        .json(failed.map(|end| end.failure.as_str()).or_else(|| node.failure.value()))
+        .maybe_text(
+            failed
+                .map(|end| end.message.as_str())
+                .or_else(|| node.error_message.value()),
+        )
+        .json(
+            failed
+                .map(|end| end.failure.as_str())
+                .or_else(|| node.failure.value()),
+        )
         .json(node.checkpoint.value());
 }
 

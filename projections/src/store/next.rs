@@ -4,7 +4,12 @@ use serde::Serialize;
 use sqlx::{Executor, PgConnection, Postgres, Row};
 
 /// Tables that the fill writes by COPY, and whose indexes are made after it.
-pub(crate) const COPIED: [&str; 4] = ["dag_jobs", "dag_node_states", "dag_task_results", "requests"];
+pub(crate) const COPIED: [&str; 4] = [
+    "dag_jobs",
+    "dag_node_states",
+    "dag_task_results",
+    "requests",
+];
 
 /// The first place at which the rebuilt read models are not the live ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,7 +77,10 @@ pub(crate) async fn clear_stream(tx: &mut PgConnection, stream: &str) -> sqlx::R
         ];
         (of_jobs, id)
     } else if let Some(id) = stream.strip_prefix("request:") {
-        (&["delete from dagapp_next.requests where request_id = $1"], id)
+        (
+            &["delete from dagapp_next.requests where request_id = $1"],
+            id,
+        )
     } else {
         (&[], stream)
     };
@@ -187,11 +195,14 @@ fn mismatch(
     live: Option<&serde_json::Value>,
     rebuilt: Option<&serde_json::Value>,
 ) -> Mismatch {
-    let field = |row: Option<&serde_json::Value>, name: &str| row.and_then(|row| row.get(name).cloned());
+    let field =
+        |row: Option<&serde_json::Value>, name: &str| row.and_then(|row| row.get(name).cloned());
     let names = live.or(rebuilt).and_then(serde_json::Value::as_object);
     let differs = |name: &&String| field(live, name) != field(rebuilt, name);
     let both = live.is_some() && rebuilt.is_some();
-    let column = names.and_then(|row| row.keys().find(differs)).filter(|_| both);
+    let column = names
+        .and_then(|row| row.keys().find(differs))
+        .filter(|_| both);
     let said = |row: Option<&serde_json::Value>| match column {
         Some(column) => field(row, column).map(|value| value.to_string()),
         None => row.map(|_| "there".to_owned()),
