@@ -98,20 +98,19 @@ async fn run(rig: &Rig) -> anyhow::Result<Outcome> {
     Ok(rebuild::run(options, progress, CancellationToken::new()).await?)
 }
 
+/// One rebuild after the other; ends only with an error.
+async fn again_and_again(rig: &Rig) -> anyhow::Result<f64> {
+    loop {
+        run(rig).await?;
+    }
+}
+
 /// Small jobs while one rebuild follows the other.
 async fn beside(rig: &Rig) -> anyhow::Result<Figure> {
-    let rebuilding = async {
-        let mut count = 0_u32;
-        loop {
-            run(rig).await?;
-            count += 1;
-            tracing::debug!(count, "rebuilt");
-        }
-    };
     let start = now();
     let rate_per_s = tokio::select! {
         rate = small(rig, "bench_beside") => rate?,
-        ended = rebuilding => ended?,
+        ended = again_and_again(rig) => ended?,
     };
     let times = look::job_times(&rig.pool, "bench_beside").await?;
     Ok(Figure {

@@ -21,6 +21,7 @@ use crate::store::{next, rebuilds};
 /// Batches that wait for one folder, at most.
 const WAITING_MAX: usize = 1;
 const STREAMS_PER_READ: i64 = 500;
+const EVENTS_PER_READ: i64 = 1_000;
 /// The beginning of the names of the streams that others need.
 const WORKFLOWS: &str = "workflow:";
 
@@ -141,8 +142,23 @@ async fn end(run: &Run, upto: i64, aside: &HashSet<String>) -> Result<(), Rebuil
 /// The indexes of the tables that were copied, two at a time.
 pub(super) async fn index(run: &Run) -> Result<(), RebuildError> {
     run.say(Phase::Index, 0, 0);
-    let one = async |table: &'static str| loop {
-        let mut db = run.pool.acquire().await.map_err(Error::from)?;
+    let [jobs, nodes, results, requests] = next::COPIED;
+    let some = async {
+        index_of(run, jobs).await?;
+        index_of(run, results).await
+    };
+    let others = async {
+        index_of(run, nodes).await?;
+        index_of(run, requests).await
+    };
+    futures_util::future::try_join(some, others).await?;
+    Ok(())
+}
+
+/// All missing indexes of one table.
+async fn index_of(run: &Run, table: &'static str) -> Result<(), RebuildError> {
+    let mut db = run.pool.acquire().await.map_err(Error::from)?;
+    loop {
         let mut tx = db.begin().await.map_err(Error::from)?;
         if !rebuilds::keep(&mut tx, run.hold)
             .await
@@ -155,18 +171,7 @@ pub(super) async fn index(run: &Run) -> Result<(), RebuildError> {
         tx.commit().await.map_err(Error::from)?;
         let Some(made) = made else { return Ok(()) };
         tracing::debug!("index {made} is made");
-    };
-    let [jobs, nodes, results, requests] = next::COPIED;
-    let some = async {
-        one(jobs).await?;
-        one(results).await
-    };
-    let others = async {
-        one(nodes).await?;
-        one(requests).await
-    };
-    futures_util::future::try_join(some, others).await?;
-    Ok(())
+    }
 }
 
 /// The streams that were set aside, one by one.
@@ -205,15 +210,13 @@ impl Run {
         upto: i64,
         mark: Mark<'_>,
     ) -> Result<(), RebuildError> {
-        let mut version = 0;
-        let read = async |db: &mut sqlx::PgConnection, version: i64| {
-            let page = log::of_stream(&mut *db, stream, version, upto, STREAMS_PER_READ).await;
-            page.map_err(Error::from)
-        };
-        let mut page = read(db, version).await?;
+        let mut page = log::of_stream(&mut *db, stream, 0, upto, EVENTS_PER_READ)
+            .await
+            .map_err(Error::from)?;
         while let Some(last) = page.last() {
-            version = last.version;
-            let next = read(db, version).await?;
+            let next = log::of_stream(&mut *db, stream, last.version, upto, EVENTS_PER_READ)
+                .await
+                .map_err(Error::from)?;
             // Only the last page ends the stream.
             let mark = if next.is_empty() { mark } else { Mark::Keep };
             ordinary::project(models, db, self.hold, page, mark).await?;

@@ -155,8 +155,8 @@ impl RebuildError {
         let Self::Read(Error::Database(sqlx::Error::Database(error))) = self else {
             return false;
         };
-        // Lock not available, deadlock.
-        matches!(error.code().as_deref(), Some("55P03" | "40P01"))
+        // Lock not available, deadlock, and what the switch says to one that is cancelled, as its owner learns soon.
+        matches!(error.code().as_deref(), Some("55P03" | "40P01" | "55000"))
     }
 }
 

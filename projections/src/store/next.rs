@@ -69,21 +69,22 @@ pub(crate) async fn patient(tx: &mut PgConnection) -> sqlx::Result<()> {
 
 /// Removes what the fill may have written of one stream.
 pub(crate) async fn clear_stream(tx: &mut PgConnection, stream: &str) -> sqlx::Result<()> {
-    let (statements, id): (&[&str], &str) = if let Some(id) = stream.strip_prefix("job:") {
-        let of_jobs = &[
-            "delete from dagapp_next.dag_jobs where job_id = $1",
-            "delete from dagapp_next.dag_node_states where job_id = $1",
-            "delete from dagapp_next.dag_task_results where job_id = $1",
-        ];
-        (of_jobs, id)
-    } else if let Some(id) = stream.strip_prefix("request:") {
-        (
-            &["delete from dagapp_next.requests where request_id = $1"],
-            id,
-        )
-    } else {
-        (&[], stream)
-    };
+    let (statements, id): (&'static [&'static str], &str) =
+        if let Some(id) = stream.strip_prefix("job:") {
+            let of_jobs = &[
+                "delete from dagapp_next.dag_jobs where job_id = $1",
+                "delete from dagapp_next.dag_node_states where job_id = $1",
+                "delete from dagapp_next.dag_task_results where job_id = $1",
+            ];
+            (of_jobs, id)
+        } else if let Some(id) = stream.strip_prefix("request:") {
+            (
+                &["delete from dagapp_next.requests where request_id = $1"],
+                id,
+            )
+        } else {
+            (&[], stream)
+        };
     for statement in statements {
         sqlx::query(*statement).bind(id).execute(&mut *tx).await?;
     }

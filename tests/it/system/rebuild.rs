@@ -204,7 +204,7 @@ async fn effects(rig: &Rig) -> (u64, Vec<i64>) {
     let subjects = &rig.bus().subjects;
     for stream in [subjects.tasks_stream(), subjects.jobs_stream()] {
         let stream = context.get_stream(stream).await.unwrap();
-        messages += stream.get_info().await.unwrap().state.last_sequence;
+        messages += stream.cached_info().state.last_sequence;
     }
     let mut counts = Vec::new();
     for sql in [
@@ -362,7 +362,7 @@ async fn whoever_stops_a_rebuild_leaves_nothing_and_readers_never_wait_for_it() 
     };
     for by_signal in [true, false] {
         let child = strata(&rig, &["rebuild", "--all"]).spawn().unwrap();
-        rig.eventually("all but the switch is done", DEADLINE, follows)
+        rig.eventually("all but the switch is done", DEADLINE, &follows)
             .await;
         for _ in 0..10 {
             let look = tokio::time::timeout(
