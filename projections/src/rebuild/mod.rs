@@ -6,6 +6,7 @@
 mod fill;
 mod folder;
 mod follow;
+mod holding;
 mod ordinary;
 
 use std::sync::Arc;
@@ -14,18 +15,19 @@ use std::time::Duration;
 
 use domain::handler::Catalog;
 use serde::Serialize;
-use sqlx::{Connection as _, PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::Error;
 use crate::read_models::graphs::Graphs;
-use crate::read_models::{NAME, ReadModels, VERSION};
+use crate::read_models::{NAME, ReadModels};
 use crate::run::pool_on;
 pub use crate::store::next::Mismatch;
-use crate::store::rebuilds::{self, Beat, Hold, Take, Taken};
+use crate::store::rebuilds::{self, Hold, Taken};
 use crate::store::{checkpoints, next};
+pub use holding::cancel;
 
 /// Folders, at most; more would wait for the one reader.
 const FOLDERS_MAX: usize = 3;
@@ -33,12 +35,6 @@ const FOLDERS_MAX: usize = 3;
 pub const CONNECTIONS: u32 = 5;
 /// Memory for streams that have not ended while the tables are filled, about.
 const OPEN_BYTES_MAX: usize = 96 * 1024 * 1024;
-/// A rebuild whose owner says nothing for so long is taken over,
-const TTL: Duration = Duration::from_millis(2_500);
-/// so the owner says something so often.
-const BEAT: Duration = Duration::from_millis(500);
-/// How often to ask whether another's rebuild is free.
-const ASK: Duration = Duration::from_millis(250);
 /// How long closing connections may take.
 const CLOSE: Duration = Duration::from_secs(10);
 
@@ -182,7 +178,7 @@ pub async fn run(
     let pool = pool_on(&options.pool, CONNECTIONS, "dagapp_next,dagapp");
     let taken = tokio::select! {
         () = stop.cancelled() => return Ok(Outcome::Stopped),
-        taken = take(&pool, options.owner) => taken?,
+        taken = holding::take(&pool, options.owner) => taken?,
     };
     let hold = Hold {
         name: NAME,
@@ -202,7 +198,7 @@ pub async fn run(
     };
     let ended = tokio::select! {
         () = stop.cancelled() => Ok(Outcome::Stopped),
-        ended = alive(&options.pool, hold, Arc::clone(&run.filled)) => ended,
+        ended = holding::alive(&options.pool, hold, Arc::clone(&run.filled)) => ended,
         ended = Box::pin(run.work(taken)) => ended,
     };
     // What was under way is undone by the database before anything is cleared away.
@@ -215,7 +211,7 @@ pub async fn run(
                 .map_err(Error::from)?;
         }
         Ok(_) => {
-            clear(&options.pool, Some(hold)).await?;
+            holding::clear(&options.pool, Some(hold)).await?;
         }
         // Whoever comes next goes on.
         Err(_) => rebuilds::release(&options.pool, hold)
@@ -223,93 +219,6 @@ pub async fn run(
             .map_err(Error::from)?,
     }
     ended
-}
-
-/// Stops the rebuild that is under way and clears it away; `false` if there is none. If somebody is at it, that one
-/// is asked, and has `deadline` to do so.
-pub async fn cancel(pool: &PgPool, deadline: Duration) -> Result<bool, RebuildError> {
-    let end = tokio::time::Instant::now() + deadline;
-    let mut found = false;
-    while let Some(held) = rebuilds::ask_to_stop(pool, NAME)
-        .await
-        .map_err(Error::from)?
-    {
-        found = true;
-        if !held && clear(pool, None).await? {
-            break;
-        }
-        if tokio::time::Instant::now() >= end {
-            return Err(RebuildError::Busy);
-        }
-        tokio::time::sleep(ASK).await;
-    }
-    Ok(found)
-}
-
-/// Drops what was made; `false` if somebody else is at it.
-async fn clear(pool: &PgPool, hold: Option<Hold>) -> Result<bool, RebuildError> {
-    let mut db = pool.acquire().await.map_err(Error::from)?;
-    let mut tx = db.begin().await.map_err(Error::from)?;
-    let done = rebuilds::forget(&mut tx, NAME, hold)
-        .await
-        .map_err(Error::from)?;
-    tx.commit().await.map_err(Error::from)?;
-    Ok(done)
-}
-
-/// Waits as long as a dead owner counts as alive.
-async fn take(pool: &PgPool, owner: Uuid) -> Result<Taken, RebuildError> {
-    let claim = checkpoints::Claim {
-        name: NAME,
-        version: VERSION,
-        owner,
-    };
-    let found = checkpoints::ensure(pool, claim)
-        .await
-        .map_err(Error::from)?;
-    if found > VERSION {
-        return Err(RebuildError::Newer(found));
-    }
-    let end = tokio::time::Instant::now() + TTL + BEAT;
-    loop {
-        let mut db = pool.acquire().await.map_err(Error::from)?;
-        let mut tx = db.begin().await.map_err(Error::from)?;
-        let took = rebuilds::take(&mut tx, NAME, VERSION, owner, TTL).await;
-        let took = match took.map_err(|error| RebuildError::Read(error.into())) {
-            // A statement of whoever was killed has not ended yet.
-            Err(error) if error.is_locked() => Take::Held,
-            took => took?,
-        };
-        tx.commit().await.map_err(Error::from)?;
-        match took {
-            Take::Taken(taken) => return Ok(taken),
-            Take::Newer(version) => return Err(RebuildError::Newer(version)),
-            Take::Held if tokio::time::Instant::now() >= end => return Err(RebuildError::Busy),
-            Take::Held => {}
-        }
-        tokio::time::sleep(ASK).await;
-    }
-}
-
-/// Shows that the owner lives, until it is told that it need not.
-async fn alive(pool: &PgPool, hold: Hold, filled: Arc<AtomicI64>) -> Result<Outcome, RebuildError> {
-    let mut beats = tokio::time::interval(BEAT);
-    beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut last = tokio::time::Instant::now();
-    loop {
-        beats.tick().await;
-        match rebuilds::beat(pool, hold, filled.load(Ordering::Relaxed), TTL).await {
-            Ok(Beat::Held) => last = tokio::time::Instant::now(),
-            Ok(Beat::Cancelled) => return Ok(Outcome::Cancelled),
-            // Finished at this moment, or taken over: `work` knows.
-            Ok(Beat::Lost) if last.elapsed() < TTL => {}
-            Ok(Beat::Lost) => return Err(RebuildError::Lost),
-            Err(error) if last.elapsed() < TTL => {
-                tracing::debug!(%error, "no sign of life was given")
-            }
-            Err(error) => return Err(Error::from(error).into()),
-        }
-    }
 }
 
 impl Run {
