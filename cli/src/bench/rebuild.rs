@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use commands::log::{Append, Expected, Meta};
 use commands::write::fresh_id;
-use domain::callback::CallbackRef;
 use domain::event::Event;
 use domain::handler::Catalog;
 use domain::id::{JobId, RequestId};
@@ -187,7 +186,7 @@ fn requested(request_id: RequestId) -> Append {
         inputs: serde_json::Map::new(),
         priority: domain::priority::Priority::Normal,
         retry_of: None,
-        callbacks: Vec::<CallbackRef>::new(),
+        callbacks: Vec::new(),
         body_hash: "bench".to_owned(),
     };
     let submitted = request::Event::RequestSubmitted {
