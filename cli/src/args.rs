@@ -13,6 +13,7 @@ use crate::dead_letters::args::DeadLetterCommand;
 use crate::job::args::JobCommand;
 use crate::key::args::KeyCommand;
 use crate::logging::LogArgs;
+use crate::projection::args::ProjectionCommand;
 use crate::roles::args::{
     ApiArgs, MigrateArgs, OrchestratorArgs, ProjectorArgs, UpArgs, WorkerArgs,
 };
@@ -86,6 +87,9 @@ Examples:
     /// Look at messages that nobody could make sense of
     #[command(subcommand, name = "dead-letters")]
     DeadLetters(DeadLetterCommand),
+    /// Look after what is derived from the log: list it, build it anew
+    #[command(subcommand)]
+    Projection(ProjectionCommand),
     /// Bring the schema of the database up to date
     Migrate(MigrateArgs),
     /// Check, draw, list and simulate workflow files; no server is needed

@@ -19,6 +19,7 @@ mod key;
 mod list;
 mod logging;
 pub mod output;
+mod projection;
 mod roles;
 pub mod runtime;
 pub mod services;
@@ -81,6 +82,7 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
         Command::Orchestrator(args) => roles::orchestrator(&args, console),
         Command::Projector(args) => roles::projector(&args, console),
         Command::Worker(args) => roles::worker(&args, console),
+        Command::Projection(command) => projection::run(&command, console),
         Command::Migrate(args) => roles::migrate(&args, console),
         Command::Job(command) => job::run(&command, console),
         Command::Audit(command) => audit::run(&command, console),

@@ -14,6 +14,7 @@ pub mod notary;
 mod projector;
 pub mod read;
 mod read_models;
+pub mod rebuild;
 mod run;
 mod store;
 pub mod verify;

@@ -34,6 +34,10 @@ pub(crate) trait Projector: Send {
     fn name(&self) -> &'static str;
     /// Raised when the tables must be built anew.
     fn version(&self) -> i32;
+    /// Whether tables of an older version are rebuilt, by whoever runs it.
+    fn is_rebuilt(&self) -> bool {
+        false
+    }
     /// The only types of events that it wants; all of them if it does not say.
     fn kinds(&self) -> Option<&'static [&'static str]> {
         None
@@ -71,6 +75,16 @@ pub(crate) struct Runner<P> {
     seen: i64,
     /// It has said that the tables are not its own.
     complained: bool,
+    /// The tables are of an older version.
+    outdated: bool,
+}
+
+/// Why a projector no longer runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Stopped,
+    /// Its tables must be built anew before it can lead.
+    Outdated,
 }
 
 impl<P: Projector> Runner<P> {
@@ -85,11 +99,12 @@ impl<P: Projector> Runner<P> {
             batch_max: BATCH_EVENTS_MAX,
             seen: 0,
             complained: false,
+            outdated: false,
         }
     }
 
-    /// Works until it is told to stop; errors only slow it down.
-    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
+    /// Works until it is told to stop, or finds tables that must be rebuilt; errors only slow it down.
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) -> End {
         let mut backoff = Duration::from_millis(50);
         loop {
             let step = tokio::select! {
@@ -101,6 +116,7 @@ impl<P: Projector> Runner<P> {
                     backoff = Duration::from_millis(50);
                     continue;
                 }
+                Ok(false) if self.outdated => return End::Outdated,
                 Ok(false) => POLL_EVERY,
                 Err(error) => {
                     self.forget();
@@ -118,6 +134,7 @@ impl<P: Projector> Runner<P> {
             }
         }
         self.release().await;
+        End::Stopped
     }
 
     /// The log has grown. A hint that comes during a step is kept for the next wait.
@@ -133,6 +150,10 @@ impl<P: Projector> Runner<P> {
         let claim = self.claim();
         let Some(lead) = self.lead else {
             let found = checkpoints::ensure(&self.pool, claim).await?;
+            if found < claim.version && self.projector.is_rebuilt() {
+                self.outdated = true;
+                return Ok(false);
+            }
             if found != claim.version {
                 self.complain(found);
                 return Ok(false);

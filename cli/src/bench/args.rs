@@ -67,6 +67,12 @@ pub(crate) enum BenchCommand {
         #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         items: u32,
     },
+    /// A rebuild of all read models, against reading the same events in order
+    Rebuild {
+        /// Events of the log
+        #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10_000..=10_000_000))]
+        events: u32,
+    },
     /// A COG of 10,000 x 10,000 pixels, against `gdal_translate`
     Cog,
     /// A layer of 100,000 polygons into PostGIS, against `ogr2ogr`

@@ -20,6 +20,13 @@ const WINDOW: u32 = 900;
 
 /// `groups` fan-outs side by side, each of `children` tasks with these parameters.
 pub(super) fn graph(groups: u32, children: u32, params: &Value) -> anyhow::Result<Arc<Graph>> {
+    let workflow: Workflow = serde_json::from_value(workflow(groups, children, params))?;
+    let hash = content_hash(&workflow);
+    Ok(Arc::new(compile(&workflow, &hash, &Catalog::shipped())?))
+}
+
+/// Its workflow, as a file says it.
+pub(super) fn workflow(groups: u32, children: u32, params: &Value) -> Value {
     let names: Vec<String> = (0..groups).map(|n| format!("fan{n}")).collect();
     let mut nodes = BTreeMap::from([
         (
@@ -33,11 +40,7 @@ pub(super) fn graph(groups: u32, children: u32, params: &Value) -> anyhow::Resul
         let fan_out = json!({ "type": "fan_out", "source": children, "task": task, "next": "END" });
         nodes.insert(name, fan_out);
     }
-    let workflow: Workflow = serde_json::from_value(json!({
-        "workflow_id": "bench", "name": "Bench", "version": 1, "nodes": nodes, "result": {},
-    }))?;
-    let hash = content_hash(&workflow);
-    Ok(Arc::new(compile(&workflow, &hash, &Catalog::shipped())?))
+    json!({ "workflow_id": "bench", "name": "Bench", "version": 1, "nodes": nodes, "result": {} })
 }
 
 /// The context of every command; time stands still.

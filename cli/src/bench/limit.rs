@@ -104,3 +104,37 @@ pub(super) async fn commits_per_s(pool: &PgPool) -> anyhow::Result<f64> {
     many.close().await;
     Ok(f64::from(total) / elapsed)
 }
+
+/// Events of one read in order.
+const READ_EVENTS: i64 = 5_000;
+
+/// Reads the whole log in its order, range by range, and says how many events per second that were.
+pub(super) async fn read_in_order(pool: &PgPool) -> anyhow::Result<f64> {
+    type Event = (
+        i64,
+        String,
+        i64,
+        String,
+        i16,
+        String,
+        Vec<u8>,
+        chrono::DateTime<chrono::Utc>,
+    );
+    let start = now();
+    let (mut pos, mut bytes) = (0, 0);
+    loop {
+        let some: Vec<Event> = sqlx::query_as(
+            "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+             from dagapp.events where pos > $1 and pos <= $1 + $2 order by pos",
+        )
+        .bind(pos)
+        .bind(READ_EVENTS)
+        .fetch_all(pool)
+        .await?;
+        let Some(last) = some.last() else { break };
+        pos = last.0;
+        bytes += some.iter().map(|event| event.6.len()).sum::<usize>();
+    }
+    anyhow::ensure!(bytes > 0, "the measured log is empty");
+    Ok(pos as f64 / start.elapsed().as_secs_f64())
+}

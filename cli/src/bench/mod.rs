@@ -22,6 +22,7 @@ mod look;
 mod meter;
 mod query;
 mod read;
+mod rebuild;
 mod rig;
 mod shapes;
 mod subscribe;
@@ -116,6 +117,7 @@ async fn on_a_stack(
         BenchCommand::Giant { items } => giant::measure(rig, *items).await,
         BenchCommand::Callbacks { callbacks } => callbacks::measure(rig, *callbacks).await,
         BenchCommand::Cancel { items } => fanout::cancel(rig, *items).await,
+        BenchCommand::Rebuild { events } => rebuild::measure(rig, *events).await,
         BenchCommand::Cog => geo::cog::measure(rig).await,
         BenchCommand::Vector => geo::vector::measure(rig).await,
         BenchCommand::H3 => geo::h3::measure(rig).await,

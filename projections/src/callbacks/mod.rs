@@ -115,10 +115,14 @@ pub async fn run(options: Options, shutdown: CancellationToken) {
             return;
         }
     };
+    let projecting = async {
+        // It is an effect: never rebuilt, so it only ends when it is stopped.
+        let _ = runner.run(shutdown.clone()).await;
+    };
     tokio::join!(
-        runner.run(shutdown.clone()),
+        projecting,
         follower::listen(bus, grown, shutdown.clone()),
-        sender.run(shutdown),
+        sender.run(shutdown.clone()),
     );
     pool.close().await;
 }

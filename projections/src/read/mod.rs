@@ -12,6 +12,7 @@ mod nodes;
 mod owners;
 mod platforms;
 mod position;
+mod projections;
 mod requests;
 mod vitals;
 mod workflows;
@@ -37,6 +38,7 @@ pub use platforms::{Platform, platforms};
 pub use position::{
     Checkpoint, ParkedStream, checkpoints, connections_max, head, parked, position, wait_for,
 };
+pub use projections::{Projection, Rebuild, projections};
 pub use requests::{Request, RequestFilter, requests, requests_by_id};
 pub use vitals::{Progress, ProjectorVitals, Vitals, progress, vitals};
 pub use workflows::{Workflow, workflow, workflows};

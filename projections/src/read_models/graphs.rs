@@ -7,7 +7,7 @@ use domain::definition::{Graph, compile, graph, load_registered};
 use domain::handler::{Catalog, Pins};
 use sqlx::PgConnection;
 
-use crate::store::definitions;
+use crate::store::sources::{self, Set};
 
 /// Workflows that are kept compiled, at most.
 const KEPT_MAX: usize = 512;
@@ -24,6 +24,8 @@ pub(crate) struct Compiled {
 #[derive(Debug)]
 pub(crate) struct Graphs {
     catalog: Arc<Catalog>,
+    /// Where sources that are not here are looked for.
+    set: Set,
     compiled: HashMap<String, Result<Arc<Compiled>, String>>,
 }
 
@@ -31,7 +33,16 @@ impl Graphs {
     pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
         Self {
             catalog,
+            set: Set::Live,
             compiled: HashMap::new(),
+        }
+    }
+
+    /// For the tables that are being rebuilt.
+    pub(crate) fn of_next(catalog: Arc<Catalog>) -> Self {
+        Self {
+            set: Set::Next,
+            ..Self::new(catalog)
         }
     }
 
@@ -73,7 +84,7 @@ impl Graphs {
         if missing.is_empty() {
             return Ok(());
         }
-        for (hash, source, pins) in definitions::sources(db, &missing).await? {
+        for (hash, source, pins) in sources::sources(db, self.set, &missing).await? {
             // Our own writing; were it unreadable, today's declarations would be the best guess.
             let pins = serde_json::from_value(pins).unwrap_or_default();
             self.add(&hash, &source, &pins);

@@ -4,7 +4,7 @@ mod assets;
 mod definitions;
 pub(crate) mod graphs;
 pub(crate) mod job;
-mod requests;
+pub(crate) mod requests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -41,6 +41,14 @@ impl ReadModels {
             jobs: job::Jobs::default(),
             assets: assets::Assets::default(),
             parked: None,
+        }
+    }
+
+    /// For the tables that are being rebuilt.
+    pub(crate) fn of_next(catalog: Arc<Catalog>) -> Self {
+        Self {
+            graphs: Graphs::of_next(Arc::clone(&catalog)),
+            ..Self::new(catalog)
         }
     }
 
@@ -125,6 +133,10 @@ impl Projector for ReadModels {
 
     fn version(&self) -> i32 {
         VERSION
+    }
+
+    fn is_rebuilt(&self) -> bool {
+        true
     }
 
     fn reset(&mut self) {

@@ -9,6 +9,9 @@ use crate::Error;
 use crate::store::log::Entry;
 use crate::store::requests::{self, Settled, Submitted};
 
+/// The beginning of the names of request streams.
+pub(crate) const STREAM: &str = "request:";
+
 /// What one batch says about requests.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
@@ -19,34 +22,50 @@ pub(super) struct Requests {
 
 impl Requests {
     pub(super) fn apply(&mut self, entry: &Entry, event: &Event) {
-        let (status, job_id, reason, at) = match event {
-            Event::RequestSubmitted { submission, at } => {
-                self.submitted.push(Submitted {
-                    submission: submission.clone(),
-                    at: *at,
-                    pos: entry.pos,
-                });
-                return;
+        match Said::of(entry, event) {
+            Said::Submitted(submitted) => self.submitted.push(submitted),
+            Said::Settled(settled) => {
+                let request_id = settled.request_id.clone();
+                self.settled.entry(request_id).or_insert(settled);
             }
-            Event::JobAssigned { job_id, at } => ("assigned", Some(job_id.to_string()), None, at),
-            Event::RequestWithdrawn { reason, at } => ("withdrawn", None, Some(reason.clone()), at),
-        };
-        let request_id = entry.stream_id.strip_prefix("request:");
-        let request_id = request_id.unwrap_or(&entry.stream_id).to_owned();
-        let settled = Settled {
-            request_id: request_id.clone(),
-            status,
-            job_id,
-            reason,
-            at: *at,
-            pos: entry.pos,
-        };
-        self.settled.entry(request_id).or_insert(settled);
+        }
     }
 
     pub(super) async fn flush(self, db: &mut PgConnection) -> Result<(), Error> {
         requests::add(db, &self.submitted).await?;
         requests::settle(db, &self.settled.values().collect::<Vec<_>>()).await?;
         Ok(())
+    }
+}
+
+/// What one event says about its request.
+#[derive(Debug)]
+pub(crate) enum Said {
+    Submitted(Submitted),
+    Settled(Settled),
+}
+
+impl Said {
+    pub(crate) fn of(entry: &Entry, event: &Event) -> Self {
+        let (status, job_id, reason, at) = match event {
+            Event::RequestSubmitted { submission, at } => {
+                return Self::Submitted(Submitted {
+                    submission: submission.clone(),
+                    at: *at,
+                    pos: entry.pos,
+                });
+            }
+            Event::JobAssigned { job_id, at } => ("assigned", Some(job_id.to_string()), None, at),
+            Event::RequestWithdrawn { reason, at } => ("withdrawn", None, Some(reason.clone()), at),
+        };
+        let request_id = entry.stream_id.strip_prefix(STREAM);
+        Self::Settled(Settled {
+            request_id: request_id.unwrap_or(&entry.stream_id).to_owned(),
+            status,
+            job_id,
+            reason,
+            at: *at,
+            pos: entry.pos,
+        })
     }
 }

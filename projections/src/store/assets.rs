@@ -1,4 +1,4 @@
-//! `dagapp.assets` and `dagapp.asset_revisions`.
+//! `assets` and `asset_revisions`.
 
 use chrono::{DateTime, Utc};
 use domain::asset::{Processing, Revision, State};
@@ -40,7 +40,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[AssetRow<'_>]) -> Resu
     let revision = |r: &AssetRow<'_>| r.state.revision().and_then(|n| i32::try_from(n).ok());
     let hash = |state: &State| state.current().map(|r| r.content_hash.clone());
     sqlx::query(
-        "insert into dagapp.assets
+        "insert into assets
              (asset_id, org_id, platform_id, platform_refs, title, deleted, clearance, processing_status,
               current_job_id, failure, revision, content_hash, approval, created_at, updated_at, last_pos)
          select u.asset_id, u.org_id, u.platform_id, u.refs::jsonb, u.title, u.deleted, u.clearance, u.processing,
@@ -104,7 +104,7 @@ async fn upsert_revisions(
         .iter()
         .map(|(_, r, _)| serde_json::to_string(&r.origin));
     sqlx::query(
-        "insert into dagapp.asset_revisions
+        "insert into asset_revisions
              (asset_id, revision, content_hash, artifacts, origin, approval, approval_reason, created_at, last_pos)
          select u.asset_id, u.revision, u.hash, u.artifacts::jsonb, u.origin::jsonb, u.approval, u.reason, u.at,
                 u.pos

@@ -1,4 +1,4 @@
-//! `dagapp.workflows` and `dagapp.platforms`.
+//! `workflows` and `platforms`.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -26,26 +26,13 @@ pub(crate) struct PlatformRow {
     pub(crate) pos: i64,
 }
 
-/// Workflows by the hash of their content: source, and what they leave to their handlers.
-pub(crate) async fn sources(
-    db: &mut PgConnection,
-    hashes: &[String],
-) -> sqlx::Result<Vec<(String, String, serde_json::Value)>> {
-    sqlx::query_as(
-        "select distinct on (hash) hash, source, handlers from dagapp.workflows where hash = any($1)",
-    )
-    .bind(hashes)
-    .fetch_all(db)
-    .await
-}
-
 /// Keeps versions; the first content of a version stands.
 pub(crate) async fn add_workflows(db: &mut PgConnection, rows: &[WorkflowRow]) -> sqlx::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     sqlx::query(
-        "insert into dagapp.workflows (workflow_id, version, hash, source, handlers, registered_at, pos)
+        "insert into workflows (workflow_id, version, hash, source, handlers, registered_at, pos)
          select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::jsonb[], $6::timestamptz[],
                               $7::bigint[])
          on conflict (workflow_id, version) do nothing",
@@ -67,13 +54,13 @@ pub(crate) async fn put_platforms(db: &mut PgConnection, rows: &[PlatformRow]) -
     for row in rows {
         let statement = match &row.required_refs {
             Some(_) => {
-                "insert into dagapp.platforms
+                "insert into platforms
                      (platform_id, name, optional_refs, registered_at, updated_at, last_pos, required_refs)
                  values ($1, $2, $3, $4, $4, $5, $6)
                  on conflict (platform_id) do nothing"
             }
             None => {
-                "update dagapp.platforms
+                "update platforms
                  set name = $2, optional_refs = $3, updated_at = $4, last_pos = $5
                  where platform_id = $1 and $6::text[] is null"
             }

@@ -1,4 +1,4 @@
-//! Streams that could not be followed: `dagapp.projection_errors`.
+//! Streams that could not be followed: `projection_errors`.
 
 use sqlx::PgConnection;
 
@@ -37,7 +37,7 @@ pub(crate) async fn park(
     }
     let streams: Vec<&str> = parked.iter().map(|p| p.stream_id.as_str()).collect();
     sqlx::query(
-        "insert into dagapp.projection_errors (projector, stream_id, pos, version, type, error)
+        "insert into projection_errors (projector, stream_id, pos, version, type, error)
          select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
          on conflict (projector, stream_id) do nothing",
     )
@@ -53,11 +53,11 @@ pub(crate) async fn park(
         let id = |s: &&str| s.strip_prefix(prefix).map(str::to_owned);
         streams.iter().filter_map(id).collect()
     };
-    sqlx::query("update dagapp.dag_jobs set degraded = true where job_id = any($1)")
+    sqlx::query("update dag_jobs set degraded = true where job_id = any($1)")
         .bind(ids("job:"))
         .execute(&mut *db)
         .await?;
-    sqlx::query("update dagapp.assets set degraded = true where asset_id = any($1)")
+    sqlx::query("update assets set degraded = true where asset_id = any($1)")
         .bind(ids("asset:"))
         .execute(db)
         .await?;
@@ -66,7 +66,7 @@ pub(crate) async fn park(
 
 /// The streams that a projector no longer follows.
 pub(crate) async fn parked(db: &mut PgConnection, projector: &str) -> sqlx::Result<Vec<String>> {
-    sqlx::query_scalar("select stream_id from dagapp.projection_errors where projector = $1")
+    sqlx::query_scalar("select stream_id from projection_errors where projector = $1")
         .bind(projector)
         .fetch_all(db)
         .await

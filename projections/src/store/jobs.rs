@@ -1,4 +1,4 @@
-//! `dagapp.dag_jobs`.
+//! `dag_jobs`.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(crate) async fn load(db: &mut PgConnection, jobs: &[String]) -> sqlx::Result
                 org_id, priority, owner_id, owner_epoch, paused, total_stages,
                 array[pending, ready, dispatched, running, completed, failed, skipped] as counts,
                 degraded, created_at, updated_at, completed_at, last_pos
-         from dagapp.dag_jobs where job_id = any($1)",
+         from dag_jobs where job_id = any($1)",
     )
     .bind(jobs)
     .fetch_all(db)
@@ -97,7 +97,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&JobRow]) -> sqlx::Res
     }
     let counts = |slot: usize| column!(|r| r.counts.get(slot).copied().unwrap_or_default());
     sqlx::query(
-        "insert into dagapp.dag_jobs as j
+        "insert into dag_jobs as j
              (job_id, workflow_id, workflow_version, workflow_hash, status, input_params, request_id, org_id,
               priority, origin, owner_id, owner_epoch, paused, result, failure, total_stages,
               pending, ready, dispatched, running, completed, failed, skipped,

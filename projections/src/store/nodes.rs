@@ -1,4 +1,4 @@
-//! `dagapp.dag_node_states`, row by row; what concerns many rows at once is in `sets`.
+//! `dag_node_states`, row by row; what concerns many rows at once is in `sets`.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(crate) async fn load(
                 n.dispatched_pos, n.ready_at, n.dispatched_at, n.started_at, n.completed_at, n.updated_at,
                 n.last_pos
          from unnest($1::text[], $2::text[]) as k (job_id, node_id)
-         join dagapp.dag_node_states n on n.job_id = k.job_id and n.node_id = k.node_id",
+         join dag_node_states n on n.job_id = k.job_id and n.node_id = k.node_id",
     )
     .bind(keys.iter().map(|(job, _)| job.as_str()).collect::<Vec<_>>())
     .bind(keys.iter().map(|(_, node)| node.as_str()).collect::<Vec<_>>())
@@ -199,7 +199,7 @@ macro_rules! with_rows {
 }
 
 const INSERT: &str = with_rows!(
-    "insert into dagapp.dag_node_states
+    "insert into dag_node_states
          (job_id, node_id, parent, child_index, ordinal, stage, kind, status, attempt, epoch, lost_runs, handler,
           queue, worker_id, run_id, branch, skip_reason, skipped_by, dispatched_pos, ready_at, dispatched_at,
           started_at, completed_at, updated_at, last_pos, output, external, error_message, failure, checkpoint)
@@ -212,7 +212,7 @@ const INSERT: &str = with_rows!(
 );
 
 const UPDATE: &str = with_rows!(
-    "update dagapp.dag_node_states n
+    "update dag_node_states n
      set status = u.status::dagapp.node_status, attempt = u.attempt, epoch = u.epoch, lost_runs = u.lost_runs,
          handler = u.handler, queue = u.queue, worker_id = u.worker_id, run_id = u.run_id, branch = u.branch,
          skip_reason = u.skip_reason, skipped_by = u.skipped_by, dispatched_pos = u.dispatched_pos,

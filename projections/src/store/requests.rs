@@ -1,4 +1,4 @@
-//! `dagapp.requests`.
+//! `requests`.
 
 use chrono::{DateTime, Utc};
 use domain::request::Submission;
@@ -48,7 +48,7 @@ pub(crate) async fn add(db: &mut PgConnection, rows: &[Submitted]) -> Result<(),
             .and_then(|v| i32::try_from(v).ok())
     };
     sqlx::query(
-        "insert into dagapp.requests
+        "insert into requests
              (request_id, org_id, platform_id, asset_id, refs, workflow_id, workflow_version, inputs, priority,
               callbacks, body_hash, status, submitted_at, updated_at, last_pos)
          select u.request_id, u.org_id, u.platform_id, u.asset_id, u.refs::jsonb, u.workflow_id, u.version,
@@ -88,7 +88,7 @@ pub(crate) async fn settle(db: &mut PgConnection, rows: &[&Settled]) -> sqlx::Re
         };
     }
     sqlx::query(
-        "update dagapp.requests r
+        "update requests r
          set status = u.status, job_id = u.job_id, reason = u.reason, updated_at = u.at, last_pos = u.pos
          from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::bigint[])
               as u (request_id, status, job_id, reason, at, pos)

@@ -1,4 +1,4 @@
-//! `dagapp.dag_task_results`.
+//! `dag_task_results`.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, results: &[ResultRow]) -> sqlx
         };
     }
     sqlx::query(
-        "insert into dagapp.dag_task_results
+        "insert into dag_task_results
              (task_id, job_id, node_id, attempt, status, output, error_message, failure, worker_id, run_id,
               metrics, reported_at, pos)
          select u.task_id, u.job_id, u.node_id, u.attempt, u.status::dagapp.node_status, u.output::jsonb,

@@ -1,4 +1,4 @@
-//! `dagapp.dag_node_states`, many rows by one statement: children of fan-outs, ends of jobs.
+//! `dag_node_states`, many rows by one statement: children of fan-outs, ends of jobs.
 
 use domain::failure::{Failure, FailureClass};
 use sqlx::PgConnection;
@@ -17,7 +17,7 @@ pub(crate) async fn expand(db: &mut PgConnection, rows: &[Expansion]) -> sqlx::R
         };
     }
     sqlx::query(
-        "insert into dagapp.dag_node_states
+        "insert into dag_node_states
              (job_id, node_id, parent, child_index, ordinal, stage, kind, status, handler, queue, ready_at,
               updated_at, last_pos)
          select u.job_id, u.name || '__' || i::text, u.name, i, u.ordinal, u.stage, 'task', 'READY', u.handler,
@@ -58,7 +58,7 @@ pub(crate) async fn reuse(db: &mut PgConnection, rows: &[Reuse]) -> sqlx::Result
              from unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::text[], $6::timestamptz[], $7::bigint[])
                   as u (job_id, ordinal, first, last, outputs, at, pos)
          )
-         update dagapp.dag_node_states n
+         update dag_node_states n
          set status = 'COMPLETED', output = u.outputs -> (n.child_index - u.first),
              completed_at = u.at, updated_at = u.at, last_pos = u.pos
          from u
@@ -91,7 +91,7 @@ pub(crate) async fn end(db: &mut PgConnection, rows: &[Ended]) -> Result<(), Err
         column!(|r| Failure::new(FailureClass::Cancelled, "job_ended", &r.reason));
     let details = failures.iter().map(serde_json::to_string);
     sqlx::query(
-        "update dagapp.dag_node_states n
+        "update dag_node_states n
          set status = case when n.status in ('PENDING', 'READY') then 'SKIPPED'
                            else 'FAILED' end::dagapp.node_status,
              skip_reason = case when n.status in ('PENDING', 'READY') then 'job_ended' else n.skip_reason end,

@@ -9,6 +9,7 @@ mod invariants;
 mod kills;
 mod ops;
 mod outages;
+mod rebuild;
 pub(crate) mod rig;
 mod runs;
 mod traces;

@@ -9,6 +9,7 @@
 mod apply;
 pub(crate) mod changes;
 pub(crate) mod row;
+pub(crate) mod whole;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub(super) struct Jobs {
 
 /// Why an event cannot be applied.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unfit {
+pub(crate) enum Unfit {
     #[error("the stream does not begin with `job_created`")]
     NoJob,
     #[error("workflow {id} version {version} cannot be used: {reason}")]
@@ -107,14 +108,7 @@ impl Jobs {
         };
         let mut job = new_job(job_id, created, entry, place)?;
         job.touched = self.batch;
-        let fits = graphs
-            .get(&created.workflow.hash)
-            .map(|workflow| add_nodes(&mut job, &workflow.graph, &workflow.stages, place))
-            .map_err(|reason| Unfit::Workflow {
-                id: created.workflow.id.clone(),
-                version: created.workflow.version,
-                reason,
-            });
+        let fits = begin(&mut job, created, graphs, place);
         job.row.degraded = fits.is_err();
         self.jobs.insert(Arc::clone(&job.row.job_id), job);
         fits
@@ -221,6 +215,18 @@ fn new_job(job_id: &str, created: &JobCreated, entry: &Entry, place: Place) -> R
     });
     job.dirty = true;
     Ok(job)
+}
+
+/// Gives a new job the nodes of its workflow.
+fn begin(job: &mut Job, created: &JobCreated, graphs: &Graphs, place: Place) -> Result<(), Unfit> {
+    let workflow = graphs.get(&created.workflow.hash);
+    let workflow = workflow.map_err(|reason| Unfit::Workflow {
+        id: created.workflow.id.clone(),
+        version: created.workflow.version,
+        reason,
+    })?;
+    add_nodes(job, &workflow.graph, &workflow.stages, place);
+    Ok(())
 }
 
 fn add_nodes(job: &mut Job, graph: &Graph, stages: &[i32], place: Place) {
