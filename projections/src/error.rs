@@ -16,6 +16,17 @@ pub enum Error {
     Late { wanted: i64, reached: i64 },
     #[error("`{0}` is not a cursor of this list")]
     Cursor(String),
+    #[error("{wanted} has not come yet; the log is at position {head}")]
+    Ahead { wanted: String, head: i64 },
+    #[error("the log begins later")]
+    BeforeLog,
+    #[error("there was no {what} {id} at position {pos}; it was made at position {since}")]
+    NotYet {
+        what: &'static str,
+        id: String,
+        pos: i64,
+        since: i64,
+    },
 }
 
 impl Error {

@@ -14,6 +14,7 @@ pub mod read;
 mod read_models;
 mod run;
 mod store;
+pub mod travel;
 pub mod verify;
 
 pub use error::Error;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::projector::Runner;
 use crate::read_models::ReadModels;
-use crate::{dead_letters, follower};
+use crate::{dead_letters, follower, travel};
 
 /// Connections of a projector, besides those of [`Options::pool`].
 pub const PROJECTOR_CONNECTIONS: u32 = 2;
@@ -46,6 +46,7 @@ impl Options {
 pub async fn run(options: Options, shutdown: CancellationToken) {
     let wake = Arc::new(Notify::new());
     let pool = projector_pool(&options.pool, PROJECTOR_CONNECTIONS);
+    let catalog = Arc::clone(&options.catalog);
     let runner = Runner::new(
         ReadModels::new(options.catalog),
         pool.clone(),
@@ -55,6 +56,7 @@ pub async fn run(options: Options, shutdown: CancellationToken) {
     tokio::join!(
         runner.run(shutdown.clone()),
         follower::listen(options.bus.clone(), wake, shutdown.clone()),
+        travel::keep(options.pool.clone(), catalog, shutdown.clone()),
         dead_letters::collect(options.bus, options.pool, shutdown),
     );
     pool.close().await;

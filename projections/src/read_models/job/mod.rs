@@ -9,6 +9,7 @@
 mod apply;
 pub(crate) mod changes;
 pub(crate) mod row;
+pub(crate) mod whole;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use self::changes::{Changes, TakenOver};
 use self::row::{Job, JobRow, Node, Patch, Place, slot};
 use super::graphs::Graphs;
 use crate::Error;
+use crate::store::history::{self, HistoryRow};
 use crate::store::log::Entry;
 use crate::store::{jobs, log, nodes, results, sets};
 
@@ -100,7 +102,13 @@ impl Jobs {
         let job_id = entry.stream_id.strip_prefix(STREAM).unwrap_or_default();
         if let Some(job) = self.jobs.get_mut(job_id) {
             job.touched = self.batch;
-            return Ok(apply::apply(job, event, place, &mut self.changes)?);
+            let before = (job.row.status, job.row.paused);
+            apply::apply(job, event, place, &mut self.changes)?;
+            if before != (job.row.status, job.row.paused) {
+                let row = HistoryRow::of(&job.row, place, false);
+                self.changes.history.push(row);
+            }
+            return Ok(());
         }
         let Event::JobCreated(created) = event else {
             return Err(Unfit::NoJob);
@@ -116,6 +124,8 @@ impl Jobs {
                 reason,
             });
         job.row.degraded = fits.is_err();
+        let row = HistoryRow::of(&job.row, place, true);
+        self.changes.history.push(row);
         self.jobs.insert(Arc::clone(&job.row.job_id), job);
         fits
     }
@@ -145,6 +155,7 @@ impl Jobs {
         nodes::write(db, &rows).await?;
         results::upsert(db, &changes.results).await?;
         sets::end(db, &changes.ended).await?;
+        history::add(db, &changes.history).await?;
         self.settle();
         Ok(())
     }
