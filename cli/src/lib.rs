@@ -4,6 +4,7 @@
 //! [`Exit`] or an error; errors are printed here, once, with the next useful command.
 
 mod args;
+mod asset;
 mod bench;
 mod client;
 mod dead_letters;
@@ -26,6 +27,7 @@ mod simulate;
 mod source;
 mod spans;
 mod validate;
+mod when;
 
 use std::ffi::OsString;
 
@@ -82,6 +84,9 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
         Command::Worker(args) => roles::worker(&args, console),
         Command::Migrate(args) => roles::migrate(&args, console),
         Command::Job(command) => job::run(&command, console),
+        Command::At(args) => job::at::run(&args, console),
+        Command::Diff(args) => job::diff::run(&args, console),
+        Command::Asset(command) => asset::run(&command, console),
         Command::Key(command) => key::run(&command, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Completions { shell } => {

@@ -12,4 +12,5 @@ mod outages;
 pub(crate) mod rig;
 mod runs;
 mod traces;
+mod travel;
 mod workflows;
