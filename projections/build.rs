@@ -3,11 +3,6 @@
 //! It takes in more than it must (all of `domain`): a snapshot that is made anew costs little, one that no longer
 //! fits the code would show a wrong past.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "this is how a build script speaks to cargo"
-)]
-
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -160,6 +160,14 @@ impl StateChange {
     }
 }
 
+/// What changes cost; few documents ask for more than their names and values.
+fn cost(first: Option<i32>, each: usize) -> usize {
+    let rows = first.unwrap_or(CHANGES).clamp(1, CHANGES_MAX);
+    usize::try_from(rows)
+        .unwrap_or(1)
+        .saturating_mul(each.min(1_000))
+}
+
 /// What differs between two moments of a job.
 pub(super) struct StateDiff(travel::StateDiff);
 
@@ -174,9 +182,7 @@ impl StateDiff {
     }
 
     /// Fields of the job by name, then nodes in topological order, their fields by name.
-    #[graphql(
-        complexity = "first.unwrap_or(CHANGES).clamp(1, CHANGES_MAX) as usize * child_complexity / 4"
-    )]
+    #[graphql(complexity = "cost(first, child_complexity)")]
     async fn changes(&self, first: Option<i32>) -> async_graphql::Result<Vec<StateChange>> {
         let wanted = match first.unwrap_or(CHANGES) {
             n if (1..=CHANGES_MAX).contains(&n) => usize::try_from(n).unwrap_or_default(),

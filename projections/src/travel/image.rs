@@ -9,14 +9,13 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use domain::id::NodeId;
 use domain::job::{JobStatus, NodeStatus};
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::bytes::{Bytes, layout};
 use crate::read_models::job::changes::Ended;
 use crate::read_models::job::row::{Group, Job, JobRow, Node, Patch, Place, kind_word, skip_word};
 use crate::read_models::job::whole::{Large, Whole};
 
-#[derive(Serialize, Deserialize)]
 struct Image {
     version: i64,
     words: Vec<String>,
@@ -26,7 +25,15 @@ struct Image {
     ended: Option<(String, i64, i64)>,
 }
 
-#[derive(Serialize, Deserialize)]
+layout!(Image {
+    version,
+    words,
+    job,
+    groups,
+    nodes,
+    ended,
+});
+
 struct JobImage {
     job_id: String,
     workflow_id: String,
@@ -52,17 +59,50 @@ struct JobImage {
     last_pos: i64,
 }
 
-#[derive(Serialize, Deserialize)]
+layout!(JobImage {
+    job_id,
+    workflow_id,
+    workflow_version,
+    workflow_hash,
+    status,
+    input_params,
+    request_id,
+    org_id,
+    priority,
+    origin,
+    owner_id,
+    owner_epoch,
+    paused,
+    result,
+    failure,
+    total_stages,
+    counts,
+    degraded,
+    created_at,
+    updated_at,
+    completed_at,
+    last_pos,
+});
+
 struct GroupImage {
     count: u32,
     child: NodeImage,
-    reused: Vec<(u32, u32, i64, i64)>,
+    /// First and last child, and the position.
+    reused: Vec<(u32, u32, i64)>,
+    /// The times of these positions.
+    reused_at: Vec<i64>,
 }
+
+layout!(GroupImage {
+    count,
+    child,
+    reused,
+    reused_at,
+});
 
 /// A word by its number; 0 is none.
 type Word = u32;
 
-#[derive(Serialize, Deserialize)]
 struct NodeImage {
     name: Word,
     /// 0 is the node itself, n + 1 its child n.
@@ -88,6 +128,29 @@ struct NodeImage {
     /// From `last_pos` back: dispatched, output, failure, checkpoint.
     positions: [Option<i64>; 4],
 }
+
+layout!(NodeImage {
+    name,
+    child,
+    ordinal,
+    stage,
+    kind,
+    status,
+    attempt,
+    epoch,
+    lost_runs,
+    handler,
+    queue,
+    worker,
+    run,
+    branch,
+    skip_reason,
+    skipped_by,
+    times,
+    updated_at,
+    last_pos,
+    positions,
+});
 
 /// The words of one image.
 #[derive(Default)]
@@ -124,7 +187,7 @@ impl Shared {
 }
 
 /// The bytes of a job. What it took over from an older one is not among them: the log has it.
-pub(super) fn write(whole: &Whole) -> Result<Vec<u8>, postcard::Error> {
+pub(super) fn write(whole: &Whole) -> Vec<u8> {
     let mut words = Words::default();
     let row = &whole.job.row;
     let nodes: BTreeMap<&NodeId, &Node> = whole.job.nodes.iter().collect();
@@ -144,8 +207,9 @@ pub(super) fn write(whole: &Whole) -> Result<Vec<u8>, postcard::Error> {
         reused: group
             .reused
             .iter()
-            .map(|(a, b, place)| (*a, *b, place.pos, micros(place.at)))
+            .map(|(a, b, place)| (*a, *b, place.pos))
             .collect(),
+        reused_at: group.reused.iter().map(|(_, _, p)| micros(p.at)).collect(),
     });
     let groups = groups.collect();
     let job = JobImage {
@@ -173,14 +237,17 @@ pub(super) fn write(whole: &Whole) -> Result<Vec<u8>, postcard::Error> {
         last_pos: row.last_pos,
     };
     let ended = whole.ended.as_ref();
-    postcard::to_allocvec(&Image {
+    let image = Image {
         version: whole.version,
         words: words.all,
         job,
         groups,
         nodes,
         ended: ended.map(|e| (e.reason.clone(), e.place.pos, micros(e.place.at))),
-    })
+    };
+    let mut out = Vec::new();
+    image.put(&mut out);
+    out
 }
 
 fn node_image(id: &NodeId, node: &Node, large: Large, words: &mut Words) -> NodeImage {
@@ -226,8 +293,8 @@ fn node_image(id: &NodeId, node: &Node, large: Large, words: &mut Words) -> Node
 }
 
 /// The job of these bytes, or nothing if they make no sense.
-pub(super) fn read(bytes: &[u8]) -> Option<Whole> {
-    let image: Image = postcard::from_bytes(bytes).ok()?;
+pub(super) fn read(mut bytes: &[u8]) -> Option<Whole> {
+    let image = Image::take(&mut bytes).filter(|_| bytes.is_empty())?;
     let words = Shared(image.words.into_iter().map(Arc::from).collect());
     let mut job = Job {
         row: job_row(image.job)?,
@@ -246,8 +313,8 @@ pub(super) fn read(bytes: &[u8]) -> Option<Whole> {
     }
     for group in image.groups {
         let (id, child, _) = node_of(&group.child, &words)?;
-        let reused = group.reused.into_iter();
-        let reused = reused.map(|(a, b, pos, at)| Some((a, b, Place { pos, at: time(at)? })));
+        let reused = group.reused.into_iter().zip(group.reused_at);
+        let reused = reused.map(|((a, b, pos), at)| Some((a, b, Place { pos, at: time(at)? })));
         job.groups.push(Group {
             name: id.name,
             count: group.count,
@@ -358,3 +425,6 @@ fn micros(at: DateTime<Utc>) -> i64 {
 fn time(micros: i64) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_micros(micros)
 }
+
+#[cfg(test)]
+mod tests;

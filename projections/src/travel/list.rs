@@ -40,16 +40,18 @@ impl Traveller {
             let last_pos = last.get(stream).copied().unwrap_or_default();
             // Nothing has happened since, or nothing that matters: an ended job stays as it is.
             let same = now.filter(|now| now.last_pos <= moment.pos || row.is_over());
-            (stream, same, last_pos)
+            (stream.clone(), same, last_pos)
         });
         let rows: Vec<_> = rows.collect();
-        let rows = stream::iter(rows).map(async |(stream, same, last_pos)| match same {
-            Some(row) => Ok(Some(read::Job {
-                owner_heartbeat_at: None,
-                last_pos,
-                ..row
-            })),
-            None => self.row(stream, moment).await,
+        let rows = stream::iter(rows).map(|(stream, same, last_pos)| async move {
+            match same {
+                Some(row) => Ok(Some(read::Job {
+                    owner_heartbeat_at: None,
+                    last_pos,
+                    ..row
+                })),
+                None => self.row(&stream, moment).await,
+            }
         });
         let rows: Vec<Option<read::Job>> = rows.buffered(FOLDS_MAX).try_collect().await?;
         let page = Page {

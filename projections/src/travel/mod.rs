@@ -5,6 +5,7 @@
 //! that made it, checked by its hash, and ignored when it is not what it should be.
 
 mod asset;
+mod bytes;
 mod diff;
 mod image;
 mod keeper;
@@ -243,17 +244,11 @@ impl Traveller {
 
     /// Keeps what is folded so far. It may fail: it only saves time.
     async fn keep(&self, stream: &str, whole: &Whole, pos: i64) {
-        let state = match image::write(whole) {
-            Ok(state) if state.len() <= STATE_BYTES_MAX => state,
-            Ok(state) => {
-                tracing::debug!(stream, bytes = state.len(), "too large for a snapshot");
-                return;
-            }
-            Err(error) => {
-                tracing::warn!(stream, %error, "a snapshot could not be made");
-                return;
-            }
-        };
+        let state = image::write(whole);
+        if state.len() > STATE_BYTES_MAX {
+            tracing::debug!(stream, bytes = state.len(), "too large for a snapshot");
+            return;
+        }
         let snapshot = Snapshot {
             version: whole.version,
             pos,
