@@ -7,6 +7,7 @@ use commands::access::Access;
 use commands::write::Writer;
 use futures_util::future::BoxFuture;
 use projections::callbacks::guard::Rules;
+use projections::travel::Traveller;
 use sqlx::PgPool;
 
 use crate::auth::Limiter;
@@ -99,6 +100,7 @@ impl App {
             live: live.clone(),
             fleet,
             callback_rules: options.callback_rules.clone(),
+            traveller: Traveller::new(pool.clone(), Arc::new(writer.definitions.catalog().clone())),
         };
         let access = core.access.clone();
         let inner = Inner {
@@ -132,4 +134,5 @@ pub(crate) struct Core {
     pub(crate) live: Live,
     pub(crate) fleet: Fleet,
     pub(crate) callback_rules: Rules,
+    pub(crate) traveller: Traveller,
 }

@@ -29,6 +29,22 @@ impl From<projections::Error> for Fault {
                 error.to_string(),
                 "use a cursor as it was given to you, or none",
             ),
+            projections::Error::Ahead { .. } => Self::invalid(
+                "POSITION_AHEAD",
+                error.to_string(),
+                "name a position or a time of the past",
+            ),
+            projections::Error::BeforeLog => Self::invalid(
+                "BEFORE_LOG",
+                error.to_string(),
+                "name a later position or time; the first position is 1",
+            ),
+            projections::Error::NotYet { since, .. } => Self::new(
+                Category::NotFound,
+                "NOT_YET",
+                error.to_string(),
+                format!("ask for position {since} or later"),
+            ),
             projections::Error::Database(source) => Self::unavailable(source),
             _ => Self::internal(&error),
         }

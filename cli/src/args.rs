@@ -7,10 +7,11 @@ use clap_complete::Shell;
 use domain::failure::FailureClass;
 
 use crate::audit::args::AuditCommand;
+use crate::asset::args::AssetCommand;
 use crate::bench::args::BenchCommand;
 use crate::client::args::ClientArgs;
 use crate::dead_letters::args::DeadLetterCommand;
-use crate::job::args::JobCommand;
+use crate::job::args::{AtArgs, DiffArgs, JobCommand};
 use crate::key::args::KeyCommand;
 use crate::logging::LogArgs;
 use crate::projection::args::ProjectionCommand;
@@ -78,6 +79,26 @@ Examples:
     /// Submit work, look at it, and steer it
     #[command(subcommand)]
     Job(JobCommand),
+    /// Show a job as it was at a position of the log, at a time, or so long ago
+    #[command(after_help = "\
+Examples:
+  strata at job_... 4711
+  strata at job_... 2026-11-18T14:00:00Z --nodes
+  strata at job_... 2h --output json
+
+`strata job events` shows the positions in the life of a job.")]
+    At(AtArgs),
+    /// Show what differs between two moments of a job
+    #[command(after_help = "\
+Examples:
+  strata diff job_... 4711 4800
+  strata diff job_... 2h 1h --patch
+
+With --patch the changes are printed as JSON patch (RFC 6902).")]
+    Diff(DiffArgs),
+    /// List assets, and show them as they are or were
+    #[command(subcommand)]
+    Asset(AssetCommand),
     /// Make, list and end the keys of the API
     #[command(subcommand)]
     Key(KeyCommand),

@@ -5,6 +5,7 @@
 
 mod args;
 mod audit;
+mod asset;
 mod bench;
 mod client;
 mod dead_letters;
@@ -28,6 +29,7 @@ mod simulate;
 mod source;
 mod spans;
 mod validate;
+mod when;
 
 use std::ffi::OsString;
 
@@ -86,6 +88,9 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
         Command::Migrate(args) => roles::migrate(&args, console),
         Command::Job(command) => job::run(&command, console),
         Command::Audit(command) => audit::run(&command, console),
+        Command::At(args) => job::at::run(&args, console),
+        Command::Diff(args) => job::diff::run(&args, console),
+        Command::Asset(command) => asset::run(&command, console),
         Command::Key(command) => key::run(&command, console),
         Command::Doctor(args) => doctor::run(&args, console),
         Command::Completions { shell } => {

@@ -34,6 +34,17 @@ pub enum Error {
     Checkpoint(#[from] domain::event::checkpoint::CheckpointError),
     #[error("`{0}` is not a cursor of this list")]
     Cursor(String),
+    #[error("{wanted} has not come yet; the log is at position {head}")]
+    Ahead { wanted: String, head: i64 },
+    #[error("the log begins later")]
+    BeforeLog,
+    #[error("there was no {what} {id} at position {pos}; it was made at position {since}")]
+    NotYet {
+        what: &'static str,
+        id: String,
+        pos: i64,
+        since: i64,
+    },
 }
 
 impl Error {

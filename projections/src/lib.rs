@@ -17,6 +17,7 @@ mod read_models;
 pub mod rebuild;
 mod run;
 mod store;
+pub mod travel;
 pub mod verify;
 
 pub use error::Error;

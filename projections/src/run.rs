@@ -15,7 +15,7 @@ use crate::notary::{self, Notary};
 use crate::projector::{End, Runner};
 use crate::read_models::ReadModels;
 use crate::rebuild::{self, Outcome, RebuildError};
-use crate::{dead_letters, follower};
+use crate::{dead_letters, follower, travel};
 
 /// Connections of the projector itself.
 const RUNNER_CONNECTIONS: u32 = 2;
@@ -57,11 +57,13 @@ impl Options {
 /// Projects, and collects dead letters, until it is told to stop; errors only slow it down.
 pub async fn run(options: Options, shutdown: CancellationToken) {
     let wake = Arc::new(Notify::new());
+    let (pool, catalog) = (options.pool.clone(), Arc::clone(&options.catalog));
     tokio::join!(
         sign(&options, &shutdown),
         project(&options, &wake, &shutdown),
         follower::listen(options.bus.clone(), Arc::clone(&wake), shutdown.clone()),
-        dead_letters::collect(options.bus.clone(), options.pool.clone(), shutdown.clone()),
+        travel::keep(pool.clone(), catalog, shutdown.clone()),
+        dead_letters::collect(options.bus.clone(), pool, shutdown.clone()),
     );
 }
 

@@ -18,9 +18,12 @@ use crate::read_models::graphs::Graphs;
 use crate::read_models::job::STREAM;
 use crate::store::log;
 use crate::store::proof::{self, JobProof, NodeProof};
+use crate::travel;
 
 const STREAMS_PER_READ: i64 = 200;
 const EVENTS_PER_READ: i64 = 1_000;
+/// Snapshots that are made again and compared, at most.
+const SNAPSHOTS_CHECKED: i64 = 4;
 
 /// Something that the log and a row do not agree on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,7 +48,7 @@ pub async fn compare_with(
     upto_pos: i64,
     catalog: Arc<Catalog>,
 ) -> Result<Vec<Difference>, Error> {
-    let mut graphs = Graphs::new(catalog);
+    let mut graphs = Graphs::new(Arc::clone(&catalog));
     let mut found = Vec::new();
     let mut cursor = String::new();
     loop {
@@ -58,6 +61,24 @@ pub async fn compare_with(
     }
     for job_id in proof::jobs_without_stream(pool).await? {
         found.push(job_difference(&job_id, "job", "nothing", "a row"));
+    }
+    for (job_id, row, history) in proof::history(pool).await? {
+        found.push(job_difference(
+            &job_id,
+            "history",
+            &row,
+            &shown(history.as_ref()),
+        ));
+    }
+    let snapshots = travel::check_snapshots(pool, catalog, upto_pos, SNAPSHOTS_CHECKED).await?;
+    for stream in snapshots.wrong {
+        let job_id = stream.strip_prefix(STREAM).unwrap_or(&stream);
+        found.push(job_difference(
+            job_id,
+            "snapshot",
+            "its events",
+            "another state",
+        ));
     }
     Ok(found)
 }

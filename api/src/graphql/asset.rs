@@ -6,6 +6,7 @@ use async_graphql::connection::Connection;
 use async_graphql::{Context, InputObject, Json, Object};
 use chrono::{DateTime, Utc};
 use projections::read::{self, AssetFilter as Filter, StreamFilter};
+use projections::travel;
 use serde_json::Value;
 
 use super::context::{Position, core};
@@ -13,8 +14,12 @@ use super::event::Event;
 use super::job::Job;
 use super::loaders::{JobKey, Loaders, RevisionsOf};
 use super::page;
+use super::travel::{self as past, Moment};
 use super::words::{Approval, Clearance};
 use crate::error::Fault;
+
+/// Revisions of one asset that come with it.
+const REVISIONS_MAX: usize = 200;
 
 /// Which assets.
 #[derive(Debug, Clone, Default, InputObject)]
@@ -59,7 +64,20 @@ impl AssetFilter {
 }
 
 /// A dataset of a partner, with the history of what was made of it.
-pub(super) struct Asset(pub(super) read::Asset);
+pub(super) struct Asset(
+    pub(super) read::Asset,
+    pub(super) Option<Arc<travel::AssetAt>>,
+);
+
+impl Asset {
+    pub(super) fn now(row: read::Asset) -> Self {
+        Self(row, None)
+    }
+
+    fn moment(&self) -> Option<travel::Moment> {
+        self.1.as_ref().map(|then| then.moment)
+    }
+}
 
 #[Object]
 impl Asset {
@@ -131,12 +149,23 @@ impl Asset {
         Position(self.0.last_pos)
     }
 
+    /// The moment that it is shown at; nothing if it is now.
+    async fn as_of(&self) -> Option<Moment> {
+        self.moment().map(Moment)
+    }
+
     /// Its revisions, the oldest first; the newest two hundred if there are more.
     #[graphql(complexity = "5 + 10 * child_complexity")]
     async fn revisions(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Revision>> {
+        if let Some(then) = &self.1 {
+            let newest = then.revisions.len().saturating_sub(REVISIONS_MAX);
+            let rows = then.revisions.iter().skip(newest).cloned();
+            return Ok(rows.map(|row| Revision(row, self.moment())).collect());
+        }
         let key = RevisionsOf(self.0.asset_id.clone());
         let loaded = ctx.data::<Loaders>()?.load_one(key).await?;
-        let rows = loaded.map(|rows| rows.iter().cloned().map(Revision).collect());
+        let now = |row| Revision(row, None);
+        let rows = loaded.map(|rows| rows.iter().cloned().map(now).collect());
         Ok(rows.unwrap_or_default())
     }
 
@@ -145,8 +174,7 @@ impl Asset {
         let Some(id) = &self.0.current_job_id else {
             return Ok(None);
         };
-        let loaded = ctx.data::<Loaders>()?.load_one(JobKey(id.clone())).await?;
-        Ok(loaded.map(Job))
+        job_of(ctx, id, self.moment()).await
     }
 
     /// Its history.
@@ -162,6 +190,7 @@ impl Asset {
             stream_id: format!("asset:{}", self.0.asset_id),
             kinds: Vec::new(),
             newest_first,
+            upto: self.moment().map(|moment| moment.pos),
             limit: page::size(first)?,
             cursor: after.clone(),
         };
@@ -175,7 +204,7 @@ impl Asset {
 }
 
 /// One state of an asset's content.
-pub(super) struct Revision(read::Revision);
+pub(super) struct Revision(read::Revision, Option<travel::Moment>);
 
 #[Object]
 impl Revision {
@@ -214,10 +243,20 @@ impl Revision {
         let Some(id) = self.0.origin.get("job_id").and_then(Value::as_str) else {
             return Ok(None);
         };
-        let loaded = ctx
-            .data::<Loaders>()?
-            .load_one(JobKey(id.to_owned()))
-            .await?;
-        Ok(loaded.map(Job))
+        job_of(ctx, id, self.1).await
     }
+}
+
+/// A job at the moment of whatever names it.
+async fn job_of(
+    ctx: &Context<'_>,
+    id: &str,
+    moment: Option<travel::Moment>,
+) -> async_graphql::Result<Option<Job>> {
+    if let Some(moment) = moment {
+        return Ok(past::job(ctx, id, moment).await?);
+    }
+    let key = JobKey(id.to_owned());
+    let loaded = ctx.data::<Loaders>()?.load_one(key).await?;
+    Ok(loaded.map(Job::now))
 }

@@ -11,11 +11,12 @@ use super::asset::Asset;
 use super::callback::Callback;
 use super::context::{Position, core};
 use super::event::Event;
-use super::loaders::{AssetKey, CallbacksOf, Loaders, NodesOf, RequestKey};
+use super::loaders::{AssetKey, CallbacksOf, Loaders, NODES_MAX, NodesOf, RequestKey};
 use super::node::{Attempt, Node, NodeCounts};
 use super::page;
 use super::query::clean;
 use super::request::Request;
+use super::travel::{self, Moment, Then, only_now};
 use super::words::{JobStatus, NodeStatus, Priority};
 use super::workflow::{Edge, WorkflowVersion, edges_of};
 use crate::error::Fault;
@@ -75,20 +76,32 @@ pub(super) struct StatusCount {
 }
 
 /// What a list of jobs has besides its rows.
-pub(super) struct JobsInfo(pub(super) Filter);
+pub(super) struct JobsInfo(
+    pub(super) Filter,
+    pub(super) Option<projections::travel::Moment>,
+);
 
 #[Object]
 impl JobsInfo {
     /// How many jobs fit the filter, by status, whatever status it asks for.
     #[graphql(complexity = "100 + child_complexity")]
     async fn counts(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<StatusCount>> {
-        let counts = read::job_counts(&core(ctx)?.pool, &self.0).await;
+        let core = core(ctx)?;
+        let counts = match self.1 {
+            Some(moment) => core.traveller.job_counts(&self.0, moment).await,
+            None => read::job_counts(&core.pool, &self.0).await,
+        };
         let counts = counts.map_err(Fault::from)?;
         let count = |(word, count): (String, i64)| StatusCount {
             status: JobStatus::of(&word),
             count,
         };
         Ok(counts.into_iter().map(count).collect())
+    }
+
+    /// The moment that the list is of; nothing if it is of now.
+    async fn as_of(&self) -> Option<Moment> {
+        self.1.map(Moment)
     }
 }
 
@@ -116,9 +129,20 @@ pub(super) struct TimelineEntry {
 }
 
 /// One request in execution: a graph of nodes.
-pub(super) struct Job(pub(super) read::Job);
+///
+/// As of a moment of the past, everything is as it was then but for `request` and `callbacks`, which are as they are
+/// now, and `ownerHeartbeatAt`, which is no part of history.
+pub(super) struct Job(pub(super) read::Job, pub(super) Option<Then>);
 
 impl Job {
+    pub(super) fn now(row: read::Job) -> Self {
+        Self(row, None)
+    }
+
+    fn node_of(&self, row: read::Node) -> Node {
+        Node(row, self.1.clone())
+    }
+
     pub(super) fn progress_now(&self) -> Progress {
         let job = &self.0;
         let counts = NodeCounts {
@@ -151,6 +175,11 @@ impl Job {
     }
 
     async fn nodes_now(&self, ctx: &Context<'_>) -> async_graphql::Result<Arc<Vec<read::Node>>> {
+        if let Some(then) = &self.1 {
+            let job = then.job(ctx, &self.0.job_id).await?;
+            let rows = job.nodes(NODES_MAX).await.map_err(Fault::from)?;
+            return Ok(Arc::new(rows));
+        }
         let key = NodesOf(self.0.job_id.clone());
         Ok(ctx
             .data::<Loaders>()?
@@ -250,6 +279,23 @@ impl Job {
         Position(self.0.last_pos)
     }
 
+    /// The moment that it is shown at; nothing if it is now.
+    async fn as_of(&self) -> Option<Moment> {
+        self.1.as_ref().map(|then| Moment(then.moment))
+    }
+
+    /// All of it, with its nodes and children, as one document: what the patch of `stateDiff` applies to. Nothing for a
+    /// job with too many nodes.
+    #[graphql(complexity = 4000)]
+    async fn document(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Json<Value>>> {
+        let then = match &self.1 {
+            Some(then) => then.clone(),
+            None => Then::at(core(ctx)?.traveller.now().await.map_err(Fault::from)?),
+        };
+        let job = then.job(ctx, &self.0.job_id).await?;
+        Ok(job.document().await.map_err(Fault::from)?.map(Json))
+    }
+
     #[graphql(complexity = "5 + child_complexity")]
     async fn request(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Request>> {
         let key = RequestKey(self.0.request_id.clone());
@@ -268,7 +314,10 @@ impl Job {
         else {
             return Ok(None);
         };
-        Ok(loaders.load_one(AssetKey(id)).await?.map(Asset))
+        match &self.1 {
+            Some(then) => Ok(travel::asset(ctx, &id, then.moment).await?),
+            None => Ok(loaders.load_one(AssetKey(id)).await?.map(Asset::now)),
+        }
     }
 
     /// Who is told when it ends.
@@ -284,14 +333,19 @@ impl Job {
     #[graphql(complexity = "10 + 25 * child_complexity")]
     async fn nodes(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Node>> {
         let rows = self.nodes_now(ctx).await?;
-        Ok(rows.iter().cloned().map(Node).collect())
+        let node = |row: &read::Node| self.node_of(row.clone());
+        Ok(rows.iter().map(node).collect())
     }
 
     /// One node, or one child of a fan-out.
     #[graphql(complexity = "100 + child_complexity")]
     async fn node(&self, ctx: &Context<'_>, id: String) -> async_graphql::Result<Option<Node>> {
-        let row = read::node(&core(ctx)?.pool, &self.0.job_id, &id.replace('\0', "")).await;
-        Ok(row.map_err(Fault::from)?.map(Node))
+        let (job, id) = (&self.0.job_id, id.replace('\0', ""));
+        let row = match &self.1 {
+            Some(then) => then.job(ctx, job).await?.node(&id).await,
+            None => read::node(&core(ctx)?.pool, job, &id).await,
+        };
+        Ok(row.map_err(Fault::from)?.map(|row| self.node_of(row)))
     }
 
     /// Which node waits for which.
@@ -332,6 +386,7 @@ impl Job {
             stream_id: format!("job:{}", self.0.job_id),
             kinds,
             newest_first,
+            upto: self.1.as_ref().map(|then| then.moment.pos),
             limit: page::size(first)?,
             cursor: after.clone(),
         };
@@ -343,7 +398,7 @@ impl Job {
         }))
     }
 
-    /// Attempts of all its nodes and children, or of one of them, by name and number.
+    /// Attempts of all its nodes and children, or of one of them, by name and number. Of now only.
     #[graphql(complexity = "100 + page::cost(first, child_complexity)")]
     async fn attempts(
         &self,
@@ -353,6 +408,9 @@ impl Job {
         first: Option<i32>,
         after: Option<String>,
     ) -> async_graphql::Result<Connection<String, Attempt>> {
+        if self.1.is_some() {
+            return Err(only_now("the attempts of a whole job", "ask its nodes for theirs").into());
+        }
         let filter = AttemptFilter {
             job_id: self.0.job_id.clone(),
             node_id: node.map(clean),

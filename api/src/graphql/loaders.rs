@@ -14,7 +14,7 @@ use crate::error::Fault;
 /// Nodes of one job that come with it; more are asked for by pages.
 pub(super) const NODES_MAX: i64 = 1_000;
 /// Attempts of one node that come with it.
-const ATTEMPTS_MAX: i64 = 50;
+pub(super) const ATTEMPTS_MAX: i64 = 50;
 /// Revisions of one asset that come with it.
 const REVISIONS_MAX: i64 = 200;
 

@@ -20,6 +20,7 @@ mod query;
 mod request;
 mod subscription;
 pub(crate) mod transport;
+mod travel;
 mod words;
 mod workflow;
 

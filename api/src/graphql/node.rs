@@ -7,11 +7,13 @@ use async_graphql::{Context, Json, Object, SimpleObject};
 use chrono::{DateTime, Utc};
 use domain::id::{JobId, NodeId};
 use projections::read::{self, ChildFilter};
+use projections::travel::JobAt;
 use serde_json::Value;
 
 use super::context::core;
-use super::loaders::{AttemptsOf, FanOutsOf, Loaders, ParamsAt};
+use super::loaders::{ATTEMPTS_MAX, AttemptsOf, FanOutsOf, Loaders, ParamsAt};
 use super::page;
+use super::travel::{Then, only_now};
 use super::words::NodeStatus;
 use crate::error::Fault;
 
@@ -21,7 +23,17 @@ const LOG_BYTES_MAX: usize = 1024 * 1024;
 const LOG_LINES_MAX: usize = 1_000;
 
 /// One node of a job's graph, or one child of a fan-out.
-pub(super) struct Node(pub(super) read::Node);
+pub(super) struct Node(pub(super) read::Node, pub(super) Option<Then>);
+
+impl Node {
+    /// Its job as it was, if it is of the past.
+    async fn then(&self, ctx: &Context<'_>) -> Result<Option<&JobAt>, Fault> {
+        match &self.1 {
+            Some(then) => Ok(Some(then.job(ctx, &self.0.job_id).await?)),
+            None => Ok(None),
+        }
+    }
+}
 
 /// How many nodes have each status.
 #[derive(Debug, Default, SimpleObject)]
@@ -184,6 +196,14 @@ impl Node {
     /// Its attempts, the first one first.
     #[graphql(complexity = "5 + 2 * child_complexity")]
     async fn attempts(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Attempt>> {
+        if let Some(job) = self.then(ctx).await? {
+            let rows = job.attempts(&self.0, ATTEMPTS_MAX).await;
+            return Ok(rows
+                .map_err(Fault::from)?
+                .into_iter()
+                .map(Attempt)
+                .collect());
+        }
         let key = AttemptsOf(self.0.job_id.clone(), self.0.node_id.clone());
         let loaded = ctx.data::<Loaders>()?.load_one(key).await?;
         let rows = loaded.map(|rows| rows.iter().cloned().map(Attempt).collect());
@@ -195,6 +215,12 @@ impl Node {
     async fn child_counts(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<NodeCounts>> {
         if self.0.kind != "fan_out" {
             return Ok(None);
+        }
+        if let Some(job) = self.then(ctx).await? {
+            let counts = job.child_counts(&self.0.node_id);
+            return Ok(Some(
+                counts.as_ref().map(NodeCounts::of).unwrap_or_default(),
+            ));
         }
         let key = FanOutsOf(self.0.job_id.clone());
         let loaded = ctx.data::<Loaders>()?.load_one(key).await?;
@@ -221,16 +247,23 @@ impl Node {
             limit: page::size(first)?,
             cursor: after.clone(),
         };
-        let rows = read::children(&core(ctx)?.pool, &filter).await;
+        let rows = match self.then(ctx).await? {
+            Some(job) => job.children(&filter).await,
+            None => read::children(&core(ctx)?.pool, &filter).await,
+        };
         let rows = rows.map_err(Fault::from)?;
         let cursor =
             |row: &read::Node| format!("{}.{}", row.ordinal, row.child_index.unwrap_or(-1));
-        Ok(page::connection(rows, after.as_deref(), cursor, Node))
+        let node = |row| Node(row, self.1.clone());
+        Ok(page::connection(rows, after.as_deref(), cursor, node))
     }
 
-    /// Why it is not running, by the facts that decide it.
+    /// Why it is not running, by the facts that decide it. Of now only.
     #[graphql(complexity = 4000)]
     async fn why(&self, ctx: &Context<'_>) -> async_graphql::Result<Json<Value>> {
+        if self.1.is_some() {
+            return Err(only_now("why a node waits", "ask without asOf").into());
+        }
         let job: JobId = self
             .0
             .job_id

@@ -15,6 +15,7 @@ use super::job::{Job, JobFilter, JobsInfo};
 use super::loaders::{AssetKey, JobKey, Loaders, RequestKey};
 use super::page;
 use super::request::{OpenJob, Request};
+use super::travel::{self, AsOf, Past};
 use super::words::Role as RoleWord;
 use super::workflow::{Handler, Workflow, WorkflowVersion, group};
 use crate::error::Fault;
@@ -22,49 +23,70 @@ use crate::live::Cursor;
 use crate::ops::fleet::queues;
 
 #[derive(Default, MergedObject)]
-pub(crate) struct Query(Work, Callbacks, Definitions, Installation);
+pub(crate) struct Query(Work, Past, Callbacks, Definitions, Installation);
 
 #[derive(Default)]
 struct Work;
 
 #[Object]
 impl Work {
-    /// Jobs, the newest first.
-    #[graphql(complexity = "50 + page::cost(first, child_complexity)")]
+    /// Jobs, the newest first; as they were listed at a moment of the past, if one is named.
+    #[graphql(complexity = "travel_cost(&as_of) + 50 + page::cost(first, child_complexity)")]
     async fn jobs(
         &self,
         ctx: &Context<'_>,
         filter: Option<JobFilter>,
         first: Option<i32>,
         after: Option<String>,
+        as_of: Option<AsOf>,
         wait_for: Option<Position>,
     ) -> async_graphql::Result<Connection<String, Job, JobsInfo>> {
         let (core, viewer) = ready(ctx, wait_for).await?;
         let mut filter = filter.unwrap_or_default().of(viewer.org())?;
         filter.limit = page::size(first)?;
-        filter.cursor = after;
-        let rows = read::jobs(&core.pool, &filter).await.map_err(Fault::from)?;
-        let after = filter.cursor.clone();
-        let info = JobsInfo(filter);
+        filter.cursor.clone_from(&after);
+        let (rows, moment) = match as_of {
+            Some(as_of) => {
+                let moment = as_of.moment(ctx).await?;
+                let then = core.traveller.jobs(&filter, moment).await;
+                let page = then.map_err(Fault::from)?.page;
+                (travel::jobs(page, moment), Some(moment))
+            }
+            None => {
+                let rows = read::jobs(&core.pool, &filter).await.map_err(Fault::from)?;
+                let items = rows.items.into_iter().map(Job::now).collect();
+                let next = rows.next;
+                (read::Page { items, next }, None)
+            }
+        };
+        let info = JobsInfo(filter, moment);
+        let cursor = |job: &Job| job.0.cursor();
         Ok(page::with_fields(
             rows,
             after.as_deref(),
             info,
-            read::Job::cursor,
-            Job,
+            cursor,
+            |job| job,
         ))
     }
 
-    /// One job; nothing as long as only its request exists.
+    /// One job; nothing as long as only its request exists. With `asOf` as it was at that moment, from the log; before
+    /// it was made is an error.
+    #[graphql(complexity = "travel_cost(&as_of) + 1 + child_complexity")]
     async fn job(
         &self,
         ctx: &Context<'_>,
         id: String,
+        as_of: Option<AsOf>,
         wait_for: Option<Position>,
     ) -> async_graphql::Result<Option<Job>> {
         ready(ctx, wait_for).await?;
+        if let Some(as_of) = as_of {
+            let moment = as_of.moment(ctx).await?;
+            return Ok(travel::job(ctx, &clean(id), moment).await?);
+        }
         let loaded = ctx.data::<Loaders>()?.load_one(JobKey(clean(id))).await?;
-        Ok(loaded.map(Job))
+        Ok(loaded.map(Job::now))
     }
 
     /// A job that has not ended, as the orchestrators see it; also when only its request exists. It is read
@@ -148,20 +170,26 @@ impl Work {
             rows,
             after.as_deref(),
             read::Asset::cursor,
-            Asset,
+            Asset::now,
         ))
     }
 
-    /// One asset, deleted or not.
+    /// One asset, deleted or not. With `asOf` as it was at that moment, from the log; before it was known is an error.
+    #[graphql(complexity = "travel_cost(&as_of) + 1 + child_complexity")]
     async fn asset(
         &self,
         ctx: &Context<'_>,
         id: String,
+        as_of: Option<AsOf>,
         wait_for: Option<Position>,
     ) -> async_graphql::Result<Option<Asset>> {
         ready(ctx, wait_for).await?;
+        if let Some(as_of) = as_of {
+            let moment = as_of.moment(ctx).await?;
+            return Ok(travel::asset(ctx, &clean(id), moment).await?);
+        }
         let loaded = ctx.data::<Loaders>()?.load_one(AssetKey(clean(id))).await?;
-        Ok(loaded.map(Asset))
+        Ok(loaded.map(Asset::now))
     }
 }
 
@@ -423,6 +451,11 @@ impl Installation {
         let head = read::head(&core(ctx)?.pool).await;
         Ok(Position(head.map_err(Fault::from)?))
     }
+}
+
+/// What the past costs more than the present.
+fn travel_cost(as_of: &Option<AsOf>) -> usize {
+    if as_of.is_some() { 2_000 } else { 0 }
 }
 
 /// An id with U+0000 in it is the id of nothing, and no reason to trouble the database.

@@ -109,7 +109,7 @@ impl Request {
             return Ok(None);
         };
         let loaded = ctx.data::<Loaders>()?.load_one(JobKey(id.clone())).await?;
-        Ok(loaded.map(Job))
+        Ok(loaded.map(Job::now))
     }
 
     #[graphql(complexity = "5 + child_complexity")]
@@ -121,6 +121,6 @@ impl Request {
             .data::<Loaders>()?
             .load_one(AssetKey(id.clone()))
             .await?;
-        Ok(loaded.map(Asset))
+        Ok(loaded.map(Asset::now))
     }
 }

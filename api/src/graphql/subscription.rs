@@ -205,7 +205,7 @@ impl Subscription {
                 let (cursor, event) = next?;
                 wait(&core, event.pos).await?;
                 let rows = read::assets_by_id(&core.pool, &org, &[id]).await;
-                let asset = rows.map_err(Fault::from)?.pop().map(Asset);
+                let asset = rows.map_err(Fault::from)?.pop().map(Asset::now);
                 Ok(AssetMessage {
                     cursor,
                     event: Event(event),
@@ -321,7 +321,7 @@ async fn changed_jobs(
     debug_assert_eq!(filter.org_id.as_deref(), Some(org));
     Ok(JobsMessage {
         cursor: reader.cursor(pos),
-        jobs: jobs.into_iter().map(Job).collect(),
+        jobs: jobs.into_iter().map(Job::now).collect(),
         others,
     })
 }
@@ -371,7 +371,7 @@ async fn next_progress(
 async fn jobs_at(core: &Core, org: &str, ids: &[String], pos: i64) -> Result<Vec<Job>, Fault> {
     wait(core, pos).await?;
     let rows = read::jobs_by_id(&core.pool, org, ids).await?;
-    Ok(rows.into_iter().map(Job).collect())
+    Ok(rows.into_iter().map(Job::now).collect())
 }
 
 async fn wait(core: &Core, pos: i64) -> Result<(), Fault> {

@@ -73,6 +73,12 @@ pub(crate) enum BenchCommand {
         #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10_000..=10_000_000))]
         events: u32,
     },
+    /// One job shown at 50 positions over all of its life
+    At {
+        /// Events of the job
+        #[arg(long, value_name = "N", default_value_t = 400_000, value_parser = clap::value_parser!(u32).range(1_000..=600_000))]
+        events: u32,
+    },
     /// A COG of 10,000 x 10,000 pixels, against `gdal_translate`
     Cog,
     /// A layer of 100,000 polygons into PostGIS, against `ogr2ogr`

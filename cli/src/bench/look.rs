@@ -58,6 +58,13 @@ pub(super) async fn is_any_child_open(pool: &PgPool, job_id: &str) -> anyhow::Re
     Ok(open.bind(job_id).fetch_one(pool).await?)
 }
 
+/// How many snapshots there are, and their bytes.
+pub(super) async fn snapshots(pool: &PgPool) -> anyhow::Result<(i64, i64)> {
+    let row =
+        sqlx::query_as("select count(*), coalesce(sum(bytes), 0)::bigint from dagapp.snapshots");
+    Ok(row.fetch_one(pool).await?)
+}
+
 /// How many callbacks have this status.
 pub(super) async fn callbacks(pool: &PgPool, status: &str) -> anyhow::Result<i64> {
     let count = sqlx::query_scalar("select count(*) from dagapp.callback_outbox where status = $1");

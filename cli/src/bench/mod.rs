@@ -7,6 +7,7 @@
 
 mod append;
 pub(crate) mod args;
+mod at;
 mod callbacks;
 mod core;
 mod face;
@@ -116,6 +117,7 @@ async fn on_a_stack(
         BenchCommand::Subscribe => subscribe::measure(rig).await,
         BenchCommand::Giant { items } => giant::measure(rig, *items).await,
         BenchCommand::Callbacks { callbacks } => callbacks::measure(rig, *callbacks).await,
+        BenchCommand::At { events } => at::measure(rig, *events).await,
         BenchCommand::Cancel { items } => fanout::cancel(rig, *items).await,
         BenchCommand::Rebuild { events } => rebuild::measure(rig, *events).await,
         BenchCommand::Cog => geo::cog::measure(rig).await,

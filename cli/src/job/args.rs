@@ -8,6 +8,7 @@ use domain::id::JobId;
 
 use crate::args::Format;
 use crate::client::args::ClientArgs;
+use crate::when::When;
 
 const STEER_HELP: &str = "\
 Jobs are named one by one, or by a filter:
@@ -28,7 +29,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   strata job list --status failed --status cancelled --since 2026-11-01
-  strata job list --text job_018f")]
+  strata job list --text job_018f
+  strata job list --as-of 2h --status running")]
     List(ListArgs),
     /// Show a job with its nodes
     Show(JobArgs),
@@ -99,6 +101,48 @@ pub(crate) struct JobArgs {
     pub(crate) stack: ClientArgs,
 }
 
+/// A job at some moment.
+#[derive(Debug, Args)]
+pub(crate) struct AtArgs {
+    /// Id of the job
+    pub(crate) job: JobId,
+    /// A position of the log, a time, or how long ago
+    #[arg(value_name = "POS|TIME")]
+    pub(crate) at: When,
+    /// With its nodes
+    #[arg(long)]
+    pub(crate) nodes: bool,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) stack: ClientArgs,
+}
+
+/// Two moments of a job.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// Id of the job
+    pub(crate) job: JobId,
+    /// A position of the log, a time, or how long ago
+    #[arg(value_name = "A")]
+    pub(crate) from: When,
+    /// The same, earlier or later
+    #[arg(value_name = "B")]
+    pub(crate) to: When,
+    /// Print the JSON patch (RFC 6902) that makes `strata at JOB A --nodes --output json` that of B
+    #[arg(long, conflicts_with_all = ["output", "limit"])]
+    pub(crate) patch: bool,
+    /// Fields that are shown, at most
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(i64).range(1..=2000))]
+    pub(crate) limit: i64,
+    /// How to print the differences
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) stack: ClientArgs,
+}
+
 /// Which jobs.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(crate) struct FilterArgs {
@@ -124,6 +168,9 @@ pub(crate) struct FilterArgs {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+    /// The list as it was at a position of the log, at a time, or so long ago
+    #[arg(long, value_name = "POS|TIME")]
+    pub(crate) as_of: Option<When>,
     /// Jobs of one page
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=1000))]
     pub(crate) limit: i64,

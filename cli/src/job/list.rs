@@ -10,6 +10,7 @@ use crate::args::Format;
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::output::{Console, lines_of};
+use crate::when::{MOMENT, Moment, When};
 
 /// Rows of one answer.
 const PAGE_MAX: i64 = 200;
@@ -18,6 +19,8 @@ const PAGE_MAX: i64 = 200;
 struct Page {
     items: Vec<Job>,
     next: Option<String>,
+    /// The moment that the list is of, if it is not of now.
+    as_of: Option<Moment>,
 }
 
 #[derive(Deserialize)]
@@ -30,6 +33,7 @@ struct Answer {
 struct Connection {
     nodes: Vec<Job>,
     page_info: PageInfo,
+    as_of: Option<Moment>,
 }
 
 #[derive(Deserialize)]
@@ -51,8 +55,11 @@ pub(super) async fn run(args: &ListArgs, console: &mut Console<'_>) -> anyhow::R
     let page = read(args, &client).await?;
     if args.output == Format::Json {
         let items: Vec<Value> = page.items.iter().map(Job::json).collect();
-        let page = json!({"items": items, "next": page.next});
-        console.data(&serde_json::to_string_pretty(&page)?)?;
+        let mut json = json!({"items": items, "next": page.next});
+        if let Some(as_of) = page.as_of {
+            json["as_of"] = json!(as_of);
+        }
+        console.data(&serde_json::to_string_pretty(&json)?)?;
         return Ok(Exit::Ok);
     }
     let mut table = console
@@ -81,10 +88,18 @@ pub(super) async fn run(args: &ListArgs, console: &mut Console<'_>) -> anyhow::R
     } else {
         console.data(&lines_of(&table))?;
     }
+    if let Some(as_of) = page.as_of {
+        console.talk(&format!("as of {as_of}"))?;
+    }
     if let Some(next) = &page.next {
+        // By its position: the time that was typed means another one later.
+        let as_of = page
+            .as_of
+            .map(|as_of| format!(" --as-of {}", as_of.position()));
         console.talk(&format!(
-            "more: strata job list --cursor {next} --limit {}{}{}",
+            "more: strata job list --cursor {next} --limit {}{}{}{}",
             args.limit,
+            as_of.unwrap_or_default(),
             args.filter.flags(),
             args.stack.flag()
         ))?;
@@ -95,19 +110,26 @@ pub(super) async fn run(args: &ListArgs, console: &mut Console<'_>) -> anyhow::R
 /// As many as are wanted, in as many answers as that takes.
 async fn read(args: &ListArgs, client: &Client) -> anyhow::Result<Page> {
     let document = format!(
-        "query($filter: JobFilter, $first: Int, $after: String) {{ \
-             jobs(filter: $filter, first: $first, after: $after) {{ \
-                 nodes {{ {JOB} }} pageInfo {{ endCursor hasNextPage }} }} }}"
+        "query($filter: JobFilter, $first: Int, $after: String, $asOf: AsOf) {{ \
+             jobs(filter: $filter, first: $first, after: $after, asOf: $asOf) {{ \
+                 nodes {{ {JOB} }} pageInfo {{ endCursor hasNextPage }} asOf {{ {MOMENT} }} }} }}"
     );
     let mut page = Page {
         items: Vec::new(),
         next: args.cursor.clone(),
+        as_of: None,
     };
+    let mut as_of = args.as_of.map(When::input);
     loop {
         let had = i64::try_from(page.items.len()).unwrap_or(i64::MAX);
         let first = (args.limit - had).min(PAGE_MAX);
-        let variables = json!({"filter": args.filter.input(), "first": first, "after": page.next});
+        let filter = args.filter.input();
+        let variables =
+            json!({"filter": filter, "first": first, "after": page.next, "asOf": as_of});
         let Answer { jobs } = client.ask(&document, variables).await?;
+        // All pages are of one moment.
+        page.as_of = jobs.as_of;
+        as_of = jobs.as_of.map(|moment| json!({"pos": moment.position()}));
         page.items.extend(jobs.nodes);
         page.next = jobs.page_info.next();
         let enough = i64::try_from(page.items.len()).is_ok_and(|count| count >= args.limit);

@@ -1,8 +1,10 @@
 //! `strata job`: submit work, look at it, and steer it.
 
 pub(crate) mod args;
+pub(crate) mod at;
 mod bulk;
 mod control;
+pub(crate) mod diff;
 mod filter;
 mod find;
 mod history;

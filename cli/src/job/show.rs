@@ -37,6 +37,17 @@ pub(super) async fn run(args: &JobArgs, console: &mut Console<'_>) -> anyhow::Re
 }
 
 fn text(shown: &Snapshot, look: Look) -> anyhow::Result<String> {
+    let mut text = head(shown)?;
+    if shown.is_quarantined() {
+        text.push_str(&quarantine(shown.open.as_ref().map_or(0, |row| row.claims)));
+    }
+    text.push_str("\n\n");
+    text.push_str(&nodes(&shown.rows, look));
+    Ok(text)
+}
+
+/// The job without its nodes.
+pub(super) fn head(shown: &Snapshot) -> anyhow::Result<String> {
     let job = &shown.job;
     let mut lines = vec![
         format!("job      {}", job.job_id),
@@ -59,13 +70,7 @@ fn text(shown: &Snapshot, look: Look) -> anyhow::Result<String> {
     if let Some(result) = &job.result {
         lines.push(format!("result   {}", short(result)?));
     }
-    let mut text = lines.join("\n");
-    if shown.is_quarantined() {
-        text.push_str(&quarantine(shown.open.as_ref().map_or(0, |row| row.claims)));
-    }
-    text.push_str("\n\n");
-    text.push_str(&nodes(&shown.rows, look));
-    Ok(text)
+    Ok(lines.join("\n"))
 }
 
 /// JSON for people: `--output json` has the whole.
@@ -101,7 +106,7 @@ pub(super) fn failure_text(failure: &Value) -> String {
     }
 }
 
-fn nodes(rows: &[Row], look: Look) -> String {
+pub(super) fn nodes(rows: &[Row], look: Look) -> String {
     let mut table = look.table(&["NODE", "KIND", "STATUS", "ATTEMPTS", "NOTE"]);
     for row in rows {
         let attempts = match row.node.attempt {

@@ -48,20 +48,30 @@ pub(super) async fn take(
     };
     Ok(match about.ask::<WithNodes>(client).await? {
         Found::Job(WithNodes { job, nodes }, open) => {
-            let is_open = job.completed_at.is_none();
-            let row = |mut node: Node| Row {
-                children: node.child_counts.take().filter(|counts| counts.total > 0),
-                node,
-                is_open,
-            };
-            let rows = nodes.into_iter().map(row).collect();
-            Ok(Snapshot { job, open, rows })
+            let shown = Snapshot::of(job, nodes);
+            Ok(Snapshot { open, ..shown })
         }
         Found::Waiting(open) => Err(open),
     })
 }
 
 impl Snapshot {
+    /// A job with its nodes, and nothing that the orchestrators know of it.
+    pub(super) fn of(job: Job, nodes: Vec<Node>) -> Self {
+        let is_open = job.completed_at.is_none();
+        let row = |mut node: Node| Row {
+            children: node.child_counts.take().filter(|counts| counts.total > 0),
+            node,
+            is_open,
+        };
+        let rows = nodes.into_iter().map(row).collect();
+        Self {
+            job,
+            open: None,
+            rows,
+        }
+    }
+
     /// For programs.
     pub(super) fn json(&self) -> Value {
         let nodes = self.rows.iter().map(|row| {

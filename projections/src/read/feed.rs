@@ -141,6 +141,8 @@ pub struct StreamFilter {
     /// Only these types; all with none.
     pub kinds: Vec<String>,
     pub newest_first: bool,
+    /// Only those up to this position.
+    pub upto: Option<i64>,
     pub limit: i64,
     /// `next` of the page before: a version.
     pub cursor: Option<String>,
@@ -169,6 +171,9 @@ pub async fn stream_events(pool: &PgPool, filter: &StreamFilter) -> Result<Page<
             .push(" and type = any(")
             .push_bind(&filter.kinds)
             .push(")");
+    }
+    if let Some(upto) = filter.upto {
+        query.push(" and pos <= ").push_bind(upto);
     }
     query.push(if filter.newest_first {
         " order by version desc"

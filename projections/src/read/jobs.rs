@@ -72,7 +72,7 @@ const SELECT: &str =
             request_id, org_id, priority, origin, owner_id, owner_heartbeat_at, paused, result, failure,
             pending, ready, dispatched, running, completed, failed, skipped, degraded, created_at,
             updated_at, completed_at, last_pos
-     from dagapp.dag_jobs_with_owner";
+     from dagapp.dag_jobs_with_owner j";
 
 /// Jobs, newest first.
 pub async fn jobs(pool: &PgPool, filter: &JobFilter) -> Result<Page<Job>, Error> {
@@ -98,14 +98,15 @@ pub async fn job_counts(pool: &PgPool, filter: &JobFilter) -> Result<Vec<(String
         ..filter.clone()
     };
     let mut query =
-        QueryBuilder::new("select status::text, count(*) from dagapp.dag_jobs_with_owner");
+        QueryBuilder::new("select status::text, count(*) from dagapp.dag_jobs_with_owner j");
     conditions(&mut query, &all);
     query.push(" group by status order by status");
     let rows = query.build_query_as().persistent(false).fetch_all(pool);
     Ok(rows.await?)
 }
 
-fn conditions(query: &mut QueryBuilder<Postgres>, filter: &JobFilter) {
+/// What a list is of; the rows are called `j`.
+pub(super) fn conditions(query: &mut QueryBuilder<Postgres>, filter: &JobFilter) {
     query.push(" where true");
     if let Some(org) = &filter.org_id {
         query.push(" and org_id = ").push_bind(org.clone());
@@ -134,16 +135,16 @@ fn conditions(query: &mut QueryBuilder<Postgres>, filter: &JobFilter) {
     }
     if let Some(text) = &filter.text {
         query
-            .push(" and (starts_with(job_id, ")
+            .push(" and (starts_with(j.job_id, ")
             .push_bind(text.clone());
         query
-            .push(") or starts_with(request_id, ")
+            .push(") or starts_with(j.request_id, ")
             .push_bind(text.clone());
         query.push(") or position(").push_bind(text.to_lowercase());
         query.push(
-            " in workflow_id) > 0 or exists (select from dagapp.requests r where r.request_id = ",
+            " in j.workflow_id) > 0 or exists (select from dagapp.requests r where r.request_id = ",
         );
-        query.push("dag_jobs_with_owner.request_id and starts_with(r.asset_id, ");
+        query.push("j.request_id and starts_with(r.asset_id, ");
         query.push_bind(text.clone()).push(")))");
     }
 }
@@ -152,6 +153,11 @@ fn conditions(query: &mut QueryBuilder<Postgres>, filter: &JobFilter) {
 pub async fn job(pool: &PgPool, job_id: &str) -> Result<Option<Job>, Error> {
     let ids = [job_id.to_owned()];
     Ok(by_id(pool, None, &ids).await?.pop())
+}
+
+/// These jobs, of whatever organisation, in no order.
+pub(crate) async fn jobs_of(pool: &PgPool, ids: &[String]) -> Result<Vec<Job>, Error> {
+    by_id(pool, None, ids).await
 }
 
 /// Those of these jobs that belong to the organisation, in no order.

@@ -7,6 +7,7 @@ mod callbacks;
 mod events;
 mod facade;
 mod feed;
+mod history;
 mod jobs;
 mod nodes;
 mod owners;
@@ -28,11 +29,14 @@ pub use feed::{
     LogEvent, LogHead, StreamFilter, events_at, log_after, log_head, org_after, stream_after,
     stream_events,
 };
+pub(crate) use history::{job_counts_at, jobs_at};
+pub(crate) use jobs::jobs_of;
 pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id, matching_jobs};
 pub use nodes::{
     AttemptFilter, ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes,
     children, fan_outs, fan_outs_of_jobs, node, nodes_of_jobs,
 };
+pub(crate) use nodes::{parse_place, place, results_upto};
 pub use owners::{Owner, owners};
 pub use platforms::{Platform, platforms};
 pub use position::{
@@ -61,7 +65,7 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// `rows` were asked for with one more than `limit`.
-    fn cut(mut rows: Vec<T>, limit: i64, cursor: impl Fn(&T) -> String) -> Self {
+    pub(crate) fn cut(mut rows: Vec<T>, limit: i64, cursor: impl Fn(&T) -> String) -> Self {
         let limit = usize::try_from(limit).unwrap_or(0);
         let more = rows.len() > limit;
         rows.truncate(limit);
@@ -70,7 +74,7 @@ impl<T> Page<T> {
     }
 }
 
-fn limit(wanted: i64) -> i64 {
+pub(crate) fn limit(wanted: i64) -> i64 {
     wanted.clamp(1, PAGE_MAX)
 }
 

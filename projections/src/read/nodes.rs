@@ -129,11 +129,11 @@ pub async fn node(pool: &PgPool, job_id: &str, node_id: &str) -> Result<Option<N
     Ok(query.build_query_as().fetch_optional(pool).await?)
 }
 
-fn place(node: &Node) -> String {
+pub(crate) fn place(node: &Node) -> String {
     format!("{}.{}", node.ordinal, node.child_index.unwrap_or(-1))
 }
 
-fn parse_place(cursor: &str) -> Result<(i32, i32), Error> {
+pub(crate) fn parse_place(cursor: &str) -> Result<(i32, i32), Error> {
     let place = cursor
         .split_once('.')
         .and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
@@ -220,6 +220,24 @@ pub async fn attempts(pool: &PgPool, filter: &AttemptFilter) -> Result<Page<Task
     .bind(filter.failed)
     .fetch_all(pool);
     Ok(Page::cut(rows.await?, limit, TaskResult::cursor))
+}
+
+/// The results of one node up to a position, the first attempt first.
+pub(crate) async fn results_upto(
+    pool: &PgPool,
+    job_id: &str,
+    node_id: &str,
+    pos: i64,
+    each: i64,
+) -> Result<Vec<TaskResult>, Error> {
+    let rows = sqlx::query_as(
+        "select task_id, job_id, node_id, attempt, status::text as status, output, error_message, failure,
+                worker_id, run_id, metrics, reported_at
+         from dagapp.dag_task_results
+         where job_id = $1 and node_id = $2 and pos <= $3 order by attempt limit $4",
+    );
+    let rows = rows.bind(job_id).bind(node_id).bind(pos).bind(limit(each));
+    Ok(rows.fetch_all(pool).await?)
 }
 
 fn parse_attempt(cursor: &str) -> Result<(i32, String), Error> {

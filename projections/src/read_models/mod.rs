@@ -22,7 +22,7 @@ use crate::store::log::Entry;
 /// The name of this projector in `projection_checkpoints`.
 pub const NAME: &str = "read_models";
 /// Raised when rows of the same log become others.
-pub const VERSION: i32 = 1;
+pub const VERSION: i32 = 2;
 
 /// Folds the log into rows.
 #[derive(Debug)]

@@ -142,9 +142,10 @@ async fn end(run: &Run, upto: i64, aside: &HashSet<String>) -> Result<(), Rebuil
 /// The indexes of the tables that were copied, two at a time.
 pub(super) async fn index(run: &Run) -> Result<(), RebuildError> {
     run.say(Phase::Index, 0, 0);
-    let [jobs, nodes, results, requests] = next::COPIED;
+    let [jobs, history, nodes, results, requests] = next::COPIED;
     let some = async {
         index_of(run, jobs).await?;
+        index_of(run, history).await?;
         index_of(run, results).await
     };
     let others = async {

@@ -11,6 +11,7 @@ use domain::job::NodeStatus;
 use sqlx::PgConnection;
 
 use super::copy::Rows;
+use super::history;
 use super::requests::{Settled, Submitted};
 use crate::Error;
 use crate::read_models::job::changes::{Changes, Ended, ResultRow};
@@ -42,18 +43,24 @@ pub(crate) struct Filled {
     jobs: Rows,
     nodes: Rows,
     results: Rows,
+    history: Rows,
     requests: Rows,
 }
 
 impl Filled {
     pub(crate) fn bytes(&self) -> usize {
-        self.jobs.len() + self.nodes.len() + self.results.len() + self.requests.len()
+        self.jobs.len()
+            + self.nodes.len()
+            + self.results.len()
+            + self.history.len()
+            + self.requests.len()
     }
 
     /// A job as it stands, with its nodes and results.
     pub(crate) fn job(&mut self, job: &Job, changes: &Changes) -> Result<(), Error> {
         let ended = changes.ended.first().map(End::of).transpose()?;
         job_row(&mut self.jobs, &job.row);
+        history::fill(&mut self.history, &changes.history);
         let job_id = &*job.row.job_id;
         for (id, node) in &job.nodes {
             node_row(&mut self.nodes, job_id, id, node, ended.as_ref());
@@ -120,6 +127,7 @@ impl Filled {
         self.jobs.write(db, JOBS).await?;
         self.nodes.write(db, NODES).await?;
         self.results.write(db, RESULTS).await?;
+        history::copy(db, &mut self.history).await?;
         self.requests.write(db, REQUESTS).await
     }
 
@@ -128,6 +136,7 @@ impl Filled {
             &mut self.jobs,
             &mut self.nodes,
             &mut self.results,
+            &mut self.history,
             &mut self.requests,
         ] {
             rows.clear();

@@ -4,8 +4,9 @@ use serde::Serialize;
 use sqlx::{Executor, PgConnection, Postgres, Row};
 
 /// Tables that the fill writes by COPY, and whose indexes are made after it.
-pub(crate) const COPIED: [&str; 4] = [
+pub(crate) const COPIED: [&str; 5] = [
     "dag_jobs",
+    "dag_jobs_history",
     "dag_node_states",
     "dag_task_results",
     "requests",
@@ -73,6 +74,7 @@ pub(crate) async fn clear_stream(tx: &mut PgConnection, stream: &str) -> sqlx::R
         if let Some(id) = stream.strip_prefix("job:") {
             let of_jobs = &[
                 "delete from dagapp_next.dag_jobs where job_id = $1",
+                "delete from dagapp_next.dag_jobs_history where job_id = $1",
                 "delete from dagapp_next.dag_node_states where job_id = $1",
                 "delete from dagapp_next.dag_task_results where job_id = $1",
             ];

@@ -63,6 +63,26 @@ pub(crate) async fn nodes(
     .await
 }
 
+/// Jobs whose current row of the history, with its end, is not what the job's own row says: the job, its status, and
+/// that of the history.
+pub(crate) async fn history(pool: &PgPool) -> sqlx::Result<Vec<(String, String, Option<String>)>> {
+    sqlx::query_as(
+        "select j.job_id, j.status::text || case when j.paused then ' (paused)' else '' end,
+                h.status::text || case when h.paused then ' (paused)' else '' end
+         from dagapp.dag_jobs j
+         left join dagapp.dag_jobs_history h on h.job_id = j.job_id and h.to_pos is null
+         where (h.status, h.paused, h.org_id, h.created_at)
+               is distinct from (j.status, j.paused, j.org_id, j.created_at)
+            or 1 <> (select count(*) from dagapp.dag_jobs_history f
+                     where f.job_id = j.job_id
+                       and f.from_pos not in (select g.to_pos from dagapp.dag_jobs_history g
+                                              where g.job_id = j.job_id and g.to_pos is not null))
+         limit 1000",
+    )
+    .fetch_all(pool)
+    .await
+}
+
 /// Jobs that no stream stands behind.
 pub(crate) async fn jobs_without_stream(pool: &PgPool) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar(

@@ -16,6 +16,11 @@ type Need = usize;
 const QUERIES: &[(&str, Need, &str)] = &[
     ("jobs", 0, "jobs { nodes { id } }"),
     ("job", 0, "job(id: \"JOB\") { id }"),
+    (
+        "stateDiff",
+        0,
+        "stateDiff(jobId: \"JOB\", from: {pos: HEAD}, to: {pos: HEAD}) { changed }",
+    ),
     ("openJob", 0, "openJob(id: \"JOB\") { id }"),
     ("requests", 0, "requests { nodes { id } }"),
     ("request", 0, "request(id: \"REQ\") { id }"),
@@ -146,7 +151,8 @@ async fn every_field_asks_for_its_role_and_shows_nothing_to_strangers() {
         )
         .await;
     let filled = |text: &str| {
-        text.replace("JOB", &submitted.job_id.to_string())
+        text.replace("HEAD", &head.to_string())
+            .replace("JOB", &submitted.job_id.to_string())
             .replace("REQ", &submitted.request_id.to_string())
             .replace("ASSET", &submitted.asset_id.unwrap().to_string())
             .replace(
@@ -175,7 +181,7 @@ async fn foreign(server: &Server, field: &str, document: &str, stranger: &str) {
     let answer = server.ask(stranger, document, json!({})).await;
     let data = &answer["data"][field];
     match field {
-        "job" | "openJob" | "request" | "asset" | "callback" => {
+        "job" | "openJob" | "stateDiff" | "request" | "asset" | "callback" => {
             assert_eq!(data, &Value::Null, "{answer}")
         }
         "jobs" | "requests" | "assets" | "callbacks" => {

@@ -137,7 +137,7 @@ async fn two_senders_send_each_callback_once_and_a_rebuilt_read_model_sends_noth
     // Everything is read again from the start: read models that are filled anew, and the outbox too.
     stage.stop().await;
     for statement in [
-        "truncate dagapp.dag_jobs, dagapp.dag_node_states, dagapp.dag_task_results, dagapp.requests, dagapp.assets,
+        "truncate dagapp.dag_jobs, dagapp.dag_jobs_history, dagapp.dag_node_states, dagapp.dag_task_results, dagapp.requests, dagapp.assets,
              dagapp.asset_revisions, dagapp.platforms, dagapp.workflows",
         "update dagapp.projection_checkpoints set pos = 0",
     ] {

@@ -13,4 +13,5 @@ mod rebuild;
 pub(crate) mod rig;
 mod runs;
 mod traces;
+mod travel;
 mod workflows;

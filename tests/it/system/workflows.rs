@@ -3,7 +3,7 @@
 /// All of them, for the log of every rig.
 pub(super) const ALL: &[&str] = &[
     NOTHING, ONE, CHAIN, FAN, WIDE, CHOICE, FLAKY, DOOMED, PATIENT, DEADLY, NAP, PHASES, BIG,
-    HANDLERS, ELSEWHERE, LOW, HIGH, LONG, REST,
+    HANDLERS, ELSEWHERE, LOW, HIGH, LONG, REST, HALF,
 ];
 
 /// No task at all: the job ends with its first append.
@@ -296,5 +296,22 @@ version: 1
 nodes:
   START: { type: start, next: only }
   only: { type: task, handler: sleep, params: { duration_seconds: 0 }, next: END }
+  END: { type: end }
+"#;
+
+/// A fan-out, and a task after it that can only fail: what a retry takes over.
+const HALF: &str = r#"
+workflow_id: half
+name: Half
+version: 1
+nodes:
+  START: { type: start, next: before }
+  before: { type: task, handler: echo, params: { message: kept }, next: fan }
+  fan:
+    type: fan_out
+    source: 12
+    task: { handler: echo, params: { message: "{{ index }}" } }
+    next: no
+  no: { type: task, handler: fail, params: { error_message: half way, class: permanent }, next: END }
   END: { type: end }
 "#;

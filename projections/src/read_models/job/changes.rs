@@ -8,9 +8,10 @@ use domain::job::NodeStatus;
 use domain::job::event::{ReusedChildren, ReusedNode, ReusedRange};
 use uuid::Uuid;
 
-use super::apply::{stamp, text};
+use super::apply::{apply, stamp, text};
 use super::row::{Group, Job, Node, Place, slot};
 use crate::Error;
+use crate::store::history::HistoryRow;
 
 /// A row of `dag_task_results`.
 #[derive(Debug, Clone)]
@@ -91,6 +92,8 @@ pub(crate) struct Changes {
     pub(crate) expansions: Vec<Expansion>,
     pub(crate) reuses: Vec<Reuse>,
     pub(crate) ended: Vec<Ended>,
+    /// What lists of jobs show from now on.
+    pub(crate) history: Vec<HistoryRow>,
     /// By job; read from the log for the jobs that need it.
     pub(crate) taken_over: HashMap<Arc<str>, TakenOver>,
 }
@@ -130,6 +133,18 @@ impl Changes {
                 place,
             });
             job.reuse_range(&node.name, range.first, range.last, place);
+        }
+        Ok(())
+    }
+}
+
+impl Changes {
+    /// Takes an event in, and notes what lists of jobs show from now on.
+    pub(super) fn apply(&mut self, job: &mut Job, event: &Event, place: Place) -> Result<(), Error> {
+        let before = (job.row.status, job.row.paused);
+        apply(job, event, place, self)?;
+        if before != (job.row.status, job.row.paused) {
+            self.history.push(HistoryRow::of(&job.row, place, false));
         }
         Ok(())
     }
@@ -223,7 +238,7 @@ impl Job {
     }
 
     /// A child of a fan-out that was expanded in this batch.
-    fn unwritten_child(&self, id: &NodeId) -> Option<Node> {
+    pub(super) fn unwritten_child(&self, id: &NodeId) -> Option<Node> {
         let index = id.child?;
         let group = self.groups.iter().find(|g| g.name == id.name)?;
         if index >= group.count {
@@ -236,6 +251,8 @@ impl Job {
             .find(|(a, b, _)| (*a..=*b).contains(&index));
         if let Some((_, _, place)) = by {
             child.status = NodeStatus::Completed;
+            child.updated_at = place.at;
+            child.last_pos = place.pos;
             stamp(&mut child, NodeStatus::Completed, place.at);
         }
         Some(child)

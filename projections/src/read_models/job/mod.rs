@@ -8,6 +8,7 @@
 
 mod apply;
 pub(crate) mod changes;
+pub(crate) mod past;
 pub(crate) mod row;
 pub(crate) mod whole;
 
@@ -25,6 +26,7 @@ use self::changes::{Changes, TakenOver};
 use self::row::{Job, JobRow, Node, Patch, Place, slot};
 use super::graphs::Graphs;
 use crate::Error;
+use crate::store::history::{self, HistoryRow};
 use crate::store::log::Entry;
 use crate::store::{jobs, log, nodes, results, sets};
 
@@ -101,7 +103,7 @@ impl Jobs {
         let job_id = entry.stream_id.strip_prefix(STREAM).unwrap_or_default();
         if let Some(job) = self.jobs.get_mut(job_id) {
             job.touched = self.batch;
-            return Ok(apply::apply(job, event, place, &mut self.changes)?);
+            return Ok(self.changes.apply(job, event, place)?);
         }
         let Event::JobCreated(created) = event else {
             return Err(Unfit::NoJob);
@@ -110,6 +112,8 @@ impl Jobs {
         job.touched = self.batch;
         let fits = begin(&mut job, created, graphs, place);
         job.row.degraded = fits.is_err();
+        let row = HistoryRow::of(&job.row, place, true);
+        self.changes.history.push(row);
         self.jobs.insert(Arc::clone(&job.row.job_id), job);
         fits
     }
@@ -139,6 +143,7 @@ impl Jobs {
         nodes::write(db, &rows).await?;
         results::upsert(db, &changes.results).await?;
         sets::end(db, &changes.ended).await?;
+        history::add(db, &changes.history).await?;
         self.settle();
         Ok(())
     }

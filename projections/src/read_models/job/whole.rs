@@ -8,8 +8,9 @@ use domain::job::Event;
 
 use super::changes::Changes;
 use super::row::{Job, Place};
-use super::{STREAM, Unfit, apply, begin, new_job};
+use super::{STREAM, Unfit, begin, new_job};
 use crate::read_models::graphs::Graphs;
+use crate::store::history::HistoryRow;
 use crate::store::log::Entry;
 
 /// Memory that a row of a node takes, about.
@@ -33,16 +34,19 @@ impl Whole {
         let job_id = entry.stream_id.strip_prefix(STREAM).unwrap_or_default();
         let mut job = new_job(job_id, created, entry, place)?;
         begin(&mut job, created, graphs, place)?;
+        let mut changes = Changes::default();
+        changes.history.push(HistoryRow::of(&job.row, place, true));
         Ok(Self {
             job,
-            changes: Changes::default(),
+            changes,
             payloads: entry.payload.len(),
         })
     }
 
     pub(crate) fn apply(&mut self, entry: &Entry, event: &Event) -> Result<(), Unfit> {
         self.payloads += entry.payload.len();
-        apply::apply(&mut self.job, event, place_of(entry), &mut self.changes)?;
+        self.changes
+            .apply(&mut self.job, event, place_of(entry))?;
         // All children are in `groups`.
         self.changes.expansions.clear();
         Ok(())

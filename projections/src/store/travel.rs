@@ -1,0 +1,114 @@
+//! What time travel reads of the log: moments, the events of one job, and single events.
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, PgPool};
+
+use super::log::Entry;
+
+/// Payload bytes of one read, at most; a single larger event still comes alone.
+const READ_BYTES_MAX: i64 = 8 * 1024 * 1024;
+
+/// A position with the time at which it was recorded.
+#[derive(Debug, Clone, Copy, FromRow)]
+pub(crate) struct Recorded {
+    pub(crate) pos: i64,
+    pub(crate) recorded_at: DateTime<Utc>,
+}
+
+/// When a position was recorded.
+pub(crate) async fn at_pos(pool: &PgPool, pos: i64) -> sqlx::Result<Option<Recorded>> {
+    sqlx::query_as("select pos, recorded_at from dagapp.events where pos = $1")
+        .bind(pos)
+        .fetch_optional(pool)
+        .await
+}
+
+/// The last position that was recorded at a time or before it.
+pub(crate) async fn at_time(pool: &PgPool, at: DateTime<Utc>) -> sqlx::Result<Option<Recorded>> {
+    sqlx::query_as(
+        "select last_pos as pos, recorded_at from dagapp.log_batches
+         where recorded_at <= $1 order by recorded_at desc, first_pos desc limit 1",
+    )
+    .bind(at)
+    .fetch_optional(pool)
+    .await
+}
+
+/// The clock of the database, by which the log is recorded.
+pub(crate) async fn now(pool: &PgPool) -> sqlx::Result<DateTime<Utc>> {
+    sqlx::query_scalar("select clock_timestamp()")
+        .fetch_one(pool)
+        .await
+}
+
+/// Where a stream begins, and whose it is.
+pub(crate) async fn beginning(
+    pool: &PgPool,
+    stream_id: &str,
+) -> sqlx::Result<Option<(i64, String)>> {
+    sqlx::query_as(
+        "select e.pos, e.org_id from dagapp.streams s join dagapp.events e on e.pos = s.first_pos
+         where s.stream_id = $1",
+    )
+    .bind(stream_id)
+    .fetch_optional(pool)
+    .await
+}
+
+/// The next events of one stream after a version, which stands at `after`, up to position `upto`.
+pub(crate) async fn events(
+    pool: &PgPool,
+    stream_id: &str,
+    (version, after): (i64, i64),
+    upto: i64,
+    limit: i64,
+) -> sqlx::Result<Vec<Entry>> {
+    sqlx::query_as(
+        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from (select *, sum(octet_length(payload)) over (order by version) as total,
+                      row_number() over (order by version) as nth
+               from (select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+                     from dagapp.events
+                     where stream_id = $1 and version > $2 and pos > $3 and pos <= $4
+                     order by version limit $5) few) e
+         where total <= $6 or nth = 1
+         order by version",
+    )
+    .bind(stream_id)
+    .bind(version)
+    .bind(after)
+    .bind(upto)
+    .bind(limit)
+    .bind(READ_BYTES_MAX)
+    .fetch_all(pool)
+    .await
+}
+
+/// The last position of a stream that is not behind another.
+pub(crate) async fn last_of(
+    pool: &PgPool,
+    streams: &[String],
+    upto: i64,
+) -> sqlx::Result<Vec<(String, i64)>> {
+    sqlx::query_as(
+        "select w.stream_id, e.pos from unnest($1::text[]) as w (stream_id)
+         cross join lateral (select pos from dagapp.events e
+                             where e.stream_id = w.stream_id and e.pos <= $2
+                             order by version desc limit 1) e",
+    )
+    .bind(streams)
+    .bind(upto)
+    .fetch_all(pool)
+    .await
+}
+
+/// The events at these positions.
+pub(crate) async fn at(pool: &PgPool, positions: &[i64]) -> sqlx::Result<Vec<Entry>> {
+    sqlx::query_as(
+        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from dagapp.events where pos = any($1)",
+    )
+    .bind(positions)
+    .fetch_all(pool)
+    .await
+}
