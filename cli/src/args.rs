@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use domain::failure::FailureClass;
 
-use crate::audit::args::AuditCommand;
 use crate::asset::args::AssetCommand;
+use crate::audit::args::AuditCommand;
 use crate::bench::args::BenchCommand;
 use crate::client::args::ClientArgs;
 use crate::dead_letters::args::DeadLetterCommand;

@@ -4,8 +4,8 @@
 //! [`Exit`] or an error; errors are printed here, once, with the next useful command.
 
 mod args;
-mod audit;
 mod asset;
+mod audit;
 mod bench;
 mod client;
 mod dead_letters;

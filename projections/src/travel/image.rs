@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::bytes::{Bytes, layout};
 use crate::read_models::job::changes::Ended;
-use crate::read_models::job::row::{Group, Job, JobRow, Node, Patch, Place, kind_word, skip_word};
 use crate::read_models::job::past::{Large, Whole};
+use crate::read_models::job::row::{Group, Job, JobRow, Node, Patch, Place, kind_word, skip_word};
 
 struct Image {
     version: i64,

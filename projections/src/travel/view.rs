@@ -12,8 +12,8 @@ use super::Moment;
 use super::values::Values;
 use crate::Error;
 use crate::read::{self, ChildCounts, ChildFilter, Page, TaskResult};
-use crate::read_models::job::row::{Group, Patch, slot};
 use crate::read_models::job::past::{Seen, Whole};
+use crate::read_models::job::row::{Group, Patch, slot};
 
 /// Nodes of one document, at most: with more, it is refused.
 pub const DOCUMENT_NODES_MAX: usize = 2_000;

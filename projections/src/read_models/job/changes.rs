@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::id::NodeId;
-use domain::job::NodeStatus;
 use domain::job::event::{ReusedChildren, ReusedNode, ReusedRange};
+use domain::job::{Event, NodeStatus};
 use uuid::Uuid;
 
 use super::apply::{apply, stamp, text};
@@ -140,7 +140,12 @@ impl Changes {
 
 impl Changes {
     /// Takes an event in, and notes what lists of jobs show from now on.
-    pub(super) fn apply(&mut self, job: &mut Job, event: &Event, place: Place) -> Result<(), Error> {
+    pub(super) fn apply(
+        &mut self,
+        job: &mut Job,
+        event: &Event,
+        place: Place,
+    ) -> Result<(), Error> {
         let before = (job.row.status, job.row.paused);
         apply(job, event, place, self)?;
         if before != (job.row.status, job.row.paused) {

@@ -45,8 +45,7 @@ impl Whole {
 
     pub(crate) fn apply(&mut self, entry: &Entry, event: &Event) -> Result<(), Unfit> {
         self.payloads += entry.payload.len();
-        self.changes
-            .apply(&mut self.job, event, place_of(entry))?;
+        self.changes.apply(&mut self.job, event, place_of(entry))?;
         // All children are in `groups`.
         self.changes.expansions.clear();
         Ok(())
