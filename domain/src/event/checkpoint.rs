@@ -342,7 +342,7 @@ mod tests {
     fn keys_come_back_as_they_were_and_nothing_else_is_one() {
         let (secret, public) = (key().secret_text(), key().public());
         assert_eq!(SigningKey::parse(&secret).unwrap().public(), public);
-        assert_eq!(PublicKey::parse(&public.text()), Ok(public.clone()));
+        assert_eq!(PublicKey::parse(&public.text()), Ok(public));
         assert!(!format!("{:?}", key()).contains(secret.rsplit('+').next().unwrap()));
         for bad in ["", "a+b", "strata-audit+00000000+AQ==", &secret] {
             assert_eq!(PublicKey::parse(bad), Err(CheckpointError::PublicKey));

@@ -37,23 +37,23 @@ fn data(output: &Output, exit: i32) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
+/// Makes the key of a data directory, which only its owner may read.
+fn make_key(rig: &Rig, dir: &Path) -> PublicKey {
+    let key = data(&strata(rig, dir, &["audit", "key", "--make"]), 0);
+    let again = data(&strata(rig, dir, &["audit", "key"]), 0);
+    assert_eq!(key, again, "it stays");
+    let secret = std::fs::metadata(dir.join("audit.key")).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&secret) & 0o777, 0o600);
+    PublicKey::parse(key.trim()).unwrap()
+}
+
 #[tokio::test]
 async fn a_job_is_proven_without_a_database_and_no_byte_of_the_proof_can_be_another() {
     let rig = Rig::new("proof").await;
     let dir = rig.dir.join(&rig.prefix);
     std::fs::create_dir_all(&dir).unwrap();
-    let key = data(&strata(&rig, &dir, &["audit", "key", "--make"]), 0);
-    assert_eq!(
-        key,
-        data(&strata(&rig, &dir, &["audit", "key"]), 0),
-        "it stays"
-    );
-    let key = PublicKey::parse(key.trim()).unwrap();
-    let secret = dir.join("audit.key");
-    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&secret).unwrap());
-    assert_eq!(mode & 0o777, 0o600);
-
-    let secret = secret.display().to_string();
+    let key = make_key(&rig, &dir);
+    let secret = dir.join("audit.key").display().to_string();
     let projector = rig.spawn(
         "projector",
         &["--audit-key", &secret, "--checkpoint-after", "300ms"],
@@ -107,13 +107,27 @@ async fn a_job_is_proven_without_a_database_and_no_byte_of_the_proof_can_be_anot
     assert_eq!(proven["job_id"], json!(job));
     assert_eq!(proven["ended"], json!("job_completed"));
     assert_eq!(proven["key_is_trusted"], json!(true));
-    let events = rig
-        .writer
-        .log
-        .read_stream(&format!("job:{job}"), 0, 1_000)
-        .await
-        .unwrap();
-    assert_eq!(proven["events"], json!(events.len()));
+    assert_eq!(proven["events"], json!(events_of(&rig, &job).await));
+    is_judged_by_its_key(&offline, &key);
+    let file = std::fs::read(&out).unwrap();
+    let kept = std::fs::read_to_string(&kept).unwrap();
+    assert!(Signed::parse(&kept).unwrap().verify(&key).is_ok());
+    no_byte_may_change(&file, &key);
+    let middle = file.len() / 2;
+    std::fs::write(&out, [&file[..middle], &file[middle + 1..]].concat()).unwrap();
+    let refused = said(&offline(&["--key", &key.text()]));
+    assert!(refused.contains("the proof does not hold"), "{refused}");
+    data(&offline(&["--key", &key.text()]), 3);
+}
+
+async fn events_of(rig: &Rig, job: &str) -> usize {
+    let stream = format!("job:{job}");
+    let events = rig.writer.log.read_stream(&stream, 0, 1_000).await;
+    events.unwrap().len()
+}
+
+/// A key that comes with the file proves less than one that somebody trusts, and another proves nothing.
+fn is_judged_by_its_key(offline: &impl Fn(&[&str]) -> Output, key: &PublicKey) {
     let untrusted = offline(&[]);
     assert!(
         said(&untrusted).contains("taken from the file itself"),
@@ -125,20 +139,15 @@ async fn a_job_is_proven_without_a_database_and_no_byte_of_the_proof_can_be_anot
         .text();
     assert!(said(&offline(&["--key", &other])).contains("not with"));
     data(&offline(&["--key", &other]), 3);
+    assert_ne!(other, key.text());
+}
 
-    let file = std::fs::read(&out).unwrap();
+fn no_byte_may_change(file: &[u8], key: &PublicKey) {
     for at in 0..file.len() {
-        let mut changed = file.clone();
+        let mut changed = file.to_vec();
         changed[at] ^= 1 << (at % 8);
-        assert!(check(&changed, Some(&key)).is_err(), "byte {at}");
+        assert!(check(&changed, Some(key)).is_err(), "byte {at}");
     }
-    let middle = file.len() / 2;
-    std::fs::write(&out, [&file[..middle], &file[middle + 1..]].concat()).unwrap();
-    let refused = said(&offline(&["--key", &key.text()]));
-    assert!(refused.contains("the proof does not hold"), "{refused}");
-    data(&offline(&["--key", &key.text()]), 3);
-    let kept = Signed::parse(&std::fs::read_to_string(&kept).unwrap()).unwrap();
-    assert!(kept.verify(&key).is_ok());
 }
 
 #[tokio::test]

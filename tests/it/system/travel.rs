@@ -405,6 +405,12 @@ async fn through_the_api(rig: &Rig, records: &[Record]) {
         let made = patched(before["document"].clone(), steps);
         assert_eq!(made, after["document"], "the patch from {a} to {b}");
     }
+    refused_by_the_api(&server, id, head).await;
+}
+
+/// Moments that are not there, and strangers.
+async fn refused_by_the_api(server: &Server, id: &str, head: i64) {
+    const THEN: &str = "query($id: String!, $at: AsOf!) { job(id: $id, asOf: $at) { status } }";
     let code = async |key: &str, at: Value| {
         let answer = server.ask(key, THEN, json!({"id": id, "at": at})).await;
         (code_of(&answer), answer["data"]["job"].clone())

@@ -154,8 +154,9 @@ use with_gdal::perform;
 
 #[cfg(feature = "gdal")]
 mod with_gdal {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
+    use geo::raster::Raster;
     use native::Watch;
     use native::raster::{CogOptions, CogSource, LookOptions};
 
@@ -193,25 +194,10 @@ mod with_gdal {
                     read_all,
                     stats,
                 };
-                let path = &source.path;
-                allow(&source);
-                let raster = native::raster::look(path, &options, mouth);
-                let raster = raster.map_err(|failure| of_way(failure, &source))?;
-                if let Some(thumbnail) = thumbnail {
-                    native::raster::thumbnail(path, &thumbnail)?;
-                }
-                serde_json::to_value(raster)
+                serde_json::to_value(look(&source, &options, thumbnail.as_deref(), mouth)?)
             }
             Op::LookMany { paths, raster_type } => {
-                let options = LookOptions {
-                    raster_type,
-                    ..plain(limits)
-                };
-                for path in &paths {
-                    let seen = native::raster::look(path, &options, mouth);
-                    mouth.ask(&seen)?;
-                }
-                serde_json::to_value(paths.len())
+                serde_json::to_value(look_many(&paths, raster_type, limits, mouth)?)
             }
             Op::Cog {
                 source,
@@ -227,12 +213,7 @@ mod with_gdal {
                 source,
                 tiles,
                 wish,
-            } => {
-                allow(&source);
-                let options = cog_options(&source.path, wish, limits, mouth);
-                let options = options.map_err(|failure| of_way(failure, &source))?;
-                serde_json::to_value(cut(&source, tiles, &options, mouth)?)
-            }
+            } => serde_json::to_value(cut(&source, tiles, wish, limits, mouth)?),
             Op::Bounds { bounds, crs } => {
                 serde_json::to_value(native::raster::bounds_to_4326(bounds, &crs)?)
             }
@@ -257,6 +238,37 @@ mod with_gdal {
 
     fn pixel_bytes_max(limits: &Limits) -> u64 {
         limits.pixels_mb.saturating_mul(1024 * 1024)
+    }
+
+    fn look(
+        source: &Source,
+        options: &LookOptions,
+        thumbnail: Option<&Path>,
+        mouth: &Mouth,
+    ) -> Result<Raster, Failure> {
+        allow(source);
+        let raster = native::raster::look(&source.path, options, mouth);
+        let raster = raster.map_err(|failure| of_way(failure, source))?;
+        if let Some(thumbnail) = thumbnail {
+            native::raster::thumbnail(&source.path, thumbnail)?;
+        }
+        Ok(raster)
+    }
+
+    fn look_many(
+        paths: &[PathBuf],
+        raster_type: Option<String>,
+        limits: &Limits,
+        mouth: &Mouth,
+    ) -> Result<usize, Failure> {
+        let options = LookOptions {
+            raster_type,
+            ..plain(limits)
+        };
+        for path in paths {
+            mouth.ask(&native::raster::look(path, &options, mouth))?;
+        }
+        Ok(paths.len())
     }
 
     fn allow(source: &Source) {
@@ -324,11 +336,15 @@ mod with_gdal {
     fn cut(
         source: &Source,
         tiles: Vec<TileWish>,
-        options: &CogOptions,
+        wish: CogWish,
+        limits: &Limits,
         mouth: &Mouth,
     ) -> Result<usize, Failure> {
         let count = tiles.len();
-        let opened = CogSource::open(&source.path, options, mouth);
+        allow(source);
+        let options = cog_options(&source.path, wish, limits, mouth);
+        let options = options.map_err(|failure| of_way(failure, source))?;
+        let opened = CogSource::open(&source.path, &options, mouth);
         let opened = opened.map_err(|failure| of_way(failure, source))?;
         for tile in tiles {
             let failure = match opened.make(&tile.target, Some(tile.window), mouth) {

@@ -50,9 +50,10 @@ fn items() -> Vec<Item> {
 fn leaves(items: &[Item], size: u64) -> Vec<Hash> {
     let of = |pos: u64| {
         let ours = items.iter().find(|item| item.pos == pos);
-        ours.map_or(leaf_node(&pos.to_be_bytes()), |item| {
-            item.leaf(&stream(job_id()))
-        })
+        ours.map_or_else(
+            || leaf_node(&pos.to_be_bytes()),
+            |item| item.leaf(&stream(job_id())),
+        )
     };
     (1..=size).map(of).collect()
 }

@@ -183,7 +183,7 @@ proptest! {
         prop_assert_eq!(root_of_cover(size, &nodes, &[path.clone(), vec![[7; 32]]].concat()), None);
         if !path.is_empty() {
             prop_assert_eq!(root_of_cover(size, &nodes, &path[1..]), None);
-            let mut path = path.clone();
+            let mut path = path;
             let which = spoilt.index(path.len());
             path[which][31] ^= 1;
             prop_assert_ne!(root_of_cover(size, &nodes, &path), root);

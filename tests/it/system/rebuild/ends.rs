@@ -80,16 +80,11 @@ async fn whoever_stops_a_rebuild_leaves_nothing_and_readers_never_wait_for_it() 
         rig.eventually("all but the switch is done", DEADLINE, &follows)
             .await;
         for _ in 0..10 {
-            let look = tokio::time::timeout(
-                Duration::from_secs(1),
-                read::jobs(
-                    &rig.pool,
-                    &JobFilter {
-                        limit: 5,
-                        ..JobFilter::default()
-                    },
-                ),
-            );
+            let some = JobFilter {
+                limit: 5,
+                ..JobFilter::default()
+            };
+            let look = tokio::time::timeout(Duration::from_secs(1), read::jobs(&rig.pool, &some));
             look.await.expect("readers do not wait").unwrap();
         }
         let (code, listed, _) = ended(&rig, &["list", "--output", "json"]).await;
