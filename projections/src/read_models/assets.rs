@@ -1,6 +1,6 @@
 //! Assets and their revisions: folded by the domain itself, then written as they stand.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use domain::asset::{Event, State, evolve};
@@ -23,8 +23,8 @@ pub(super) struct Assets {
 struct Folded {
     state: State,
     last: Option<(i64, DateTime<Utc>)>,
-    /// Revisions that the batch made or changed.
-    revisions: BTreeSet<u32>,
+    /// Revisions that the batch made or changed, and the last event that did.
+    revisions: BTreeMap<u32, i64>,
 }
 
 impl Assets {
@@ -73,7 +73,7 @@ impl Assets {
         | Event::AssetProcessingCompleted { revision, .. }
         | Event::AssetRolledBack { revision, .. } = event
         {
-            folded.revisions.insert(*revision);
+            folded.revisions.insert(*revision, entry.pos);
         }
     }
 
@@ -96,7 +96,7 @@ impl Folded {
         Self {
             state: State::default(),
             last: None,
-            revisions: BTreeSet::new(),
+            revisions: BTreeMap::new(),
         }
     }
 
@@ -110,7 +110,7 @@ impl Folded {
             revisions: self
                 .revisions
                 .iter()
-                .filter_map(|n| asset.find(*n))
+                .filter_map(|(n, pos)| Some((asset.find(*n)?, *pos)))
                 .collect(),
         })
     }

@@ -12,8 +12,8 @@ pub(crate) struct AssetRow<'a> {
     pub(crate) state: &'a State,
     pub(crate) at: DateTime<Utc>,
     pub(crate) pos: i64,
-    /// The revisions that the batch made or changed.
-    pub(crate) revisions: Vec<&'a Revision>,
+    /// The revisions that the batch made or changed, each with the position at which it did last.
+    pub(crate) revisions: Vec<(&'a Revision, i64)>,
 }
 
 /// Makes or changes assets.
@@ -79,7 +79,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[AssetRow<'_>]) -> Resu
         .flat_map(|(a, r)| {
             r.revisions
                 .iter()
-                .map(|v| (a.asset_id.to_string(), *v, r.pos))
+                .map(|(v, pos)| (a.asset_id.to_string(), *v, *pos))
         })
         .collect();
     upsert_revisions(db, &revisions).await

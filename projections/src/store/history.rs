@@ -1,4 +1,4 @@
-//! `dagapp.dag_jobs_history`: what lists of jobs showed, and from when to when.
+//! `dag_jobs_history`: what lists of jobs showed, and from when to when.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,6 @@
 //! An asset with its revisions as it was: folded by the domain, as the read models do it.
 
+use chrono::{DateTime, SubsecRound as _, Utc};
 use domain::asset::{Origin, Processing, Revision, State, evolve};
 use domain::event::Event;
 
@@ -82,7 +83,7 @@ fn row(state: &State, touched: Moment) -> Result<Option<read::Asset>, Error> {
             .map(|revision| revision.content_hash.clone()),
         approval: state.approval().as_str().to_owned(),
         degraded: false,
-        created_at: asset.created_at,
+        created_at: as_kept(asset.created_at),
         updated_at: touched.recorded_at,
         last_pos: touched.pos,
     }))
@@ -97,9 +98,14 @@ fn revisions(asset_id: &str, state: &State) -> Vec<read::Revision> {
         origin: origin(&revision.origin),
         approval: revision.approval.as_str().to_owned(),
         approval_reason: revision.approval_reason.clone(),
-        created_at: revision.created_at,
+        created_at: as_kept(revision.created_at),
     };
     state.revisions().iter().map(one).collect()
+}
+
+/// Tables keep microseconds.
+fn as_kept(at: DateTime<Utc>) -> DateTime<Utc> {
+    at.trunc_subsecs(6)
 }
 
 fn origin(origin: &Origin) -> serde_json::Value {

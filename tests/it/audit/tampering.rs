@@ -99,7 +99,9 @@ const CASES: &[Case] = &[
     Case(
         "two batches made one",
         "delete from dagapp.log_batches where first_pos = #191;
-         update dagapp.log_batches set last_pos = last_pos + 10 where first_pos = #181",
+         update dagapp.log_batches set last_pos = last_pos + 10 where first_pos = #181;
+         update dagapp.events set recorded_at =
+             (select recorded_at from dagapp.log_batches where first_pos = #181) where pos between #191 and #200",
         What::Batch, 181, 200,
     ),
     Case("another hash of the head", "update dagapp.log_head set hash = sha256(hash)", What::Head, LAST, LAST),

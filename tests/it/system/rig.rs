@@ -190,6 +190,8 @@ impl Rig {
 
     /// Work on an asset with this name.
     pub(crate) async fn submit_for(&self, asset: &str, workflow: &str) -> Submitted {
+        // Whoever starts first does it, and that may be later.
+        self.writer.register_platforms().await.unwrap();
         let refs = serde_json::json!({ "name": asset });
         let order = Order {
             refs: serde_json::from_value(refs).unwrap(),
