@@ -17,7 +17,9 @@ use super::rig::Rig;
 use crate::api::server::{ORG, Server, code_of};
 
 const DEADLINE: Duration = Duration::from_secs(150);
-/// Positions that are compared.
+/// Moments at which what is shown is recorded.
+const RECORDS: usize = 400;
+/// Comparisons with one of them, by chance.
 const LOOKS: usize = 1_000;
 /// Of these, those whose lists are compared too.
 const LISTS: usize = 100;
@@ -111,7 +113,7 @@ async fn watch(rig: &Rig, chance: &mut Chance) -> Vec<Record> {
     let end = tokio::time::Instant::now() + DEADLINE;
     let mut records: Vec<Record> = Vec::new();
     let mut wave = 0;
-    while records.len() < LOOKS + 100 {
+    while records.len() < RECORDS {
         let open = rig.count("select count(*) from dagapp.open_jobs").await;
         if open < 6 {
             submit_some(rig, wave).await;
