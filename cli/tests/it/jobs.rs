@@ -1,5 +1,6 @@
 //! `strata up`, `strata demo`, `strata job` and `strata dead-letters`, as real processes.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -162,7 +163,9 @@ fn the_demo_works_on_real_data_or_shows_a_retry_and_can_be_run_again() {
         "strata job show",
     ];
     for (has_data, words) in [(true, real), (true, real), (false, tour)] {
-        let mut demo = strata(&dir, &["demo"]);
+        // As in the README: on a directory below the one that it is started in.
+        let mut demo = strata(Path::new(".strata"), &["demo"]);
+        demo.current_dir(&dir);
         if !has_data {
             demo.env_remove("STRATA_GEO_DATA");
         }

@@ -30,6 +30,8 @@ impl Room {
             reason: error.to_string(),
         };
         fs::create_dir_all(scratch).map_err(unusable)?;
+        // Native tasks are named files in here by processes that work in another directory.
+        let scratch = &scratch.canonicalize().map_err(unusable)?;
         clear_dead(scratch);
         let (path, lock) = (scratch.join(worker_id), lock_of(scratch, worker_id));
         let file = File::options().create(true).append(true).open(&lock);
