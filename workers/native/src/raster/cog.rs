@@ -83,7 +83,7 @@ impl<'a> CogSource<'a> {
         let (opened, options) = (&self.opened, self.options);
         let part = window(opened, &self.srs, self.is_override, part)?;
         let dataset = part.as_ref().unwrap_or(&opened.dataset);
-        let workplace = Workplace::new(target)?;
+        let mut workplace = Workplace::new(target)?;
         let _settings = Settings::set(options.threads);
         let aim = options.target_crs.as_deref().map(crs::parse).transpose()?;
         let aim = aim.filter(|aim| !ffi::srs::is_same(&self.srs, aim));
@@ -109,6 +109,7 @@ impl<'a> CogSource<'a> {
         let plan = Plan::new(options, dataset);
         let result = workplace.file(RESULT);
         copy(opened, dataset, &result, &plan, &share(warp_to, copy_to))?;
+        workplace.sync_early(&result);
         let twin = Twin { opened, dataset };
         let srs = aim.as_ref().unwrap_or(&self.srs);
         let mut made = verify(twin, srs, &result, &plan, options, &share(copy_to, 1.0))?;

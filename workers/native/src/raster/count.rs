@@ -53,7 +53,6 @@ impl Pixel for i64 {
 /// What was counted so far.
 pub(super) struct Count {
     nodata: f64,
-    pub(super) has_mask: bool,
     all: u64,
     valid: u64,
     minimum: f64,
@@ -64,13 +63,9 @@ pub(super) struct Count {
 
 impl Count {
     pub(super) fn new(band: &RasterBand<'_>) -> Self {
-        let masked = band
-            .mask_flags()
-            .is_ok_and(|flags| !flags.is_nodata() && (flags.is_per_dataset() || flags.is_alpha()));
         Self {
             // No pixel equals NaN.
             nodata: nodata(band).unwrap_or(f64::NAN),
-            has_mask: masked,
             all: 0,
             valid: 0,
             minimum: f64::INFINITY,
@@ -217,6 +212,12 @@ pub(super) fn is_signed(band: &RasterBand<'_>) -> bool {
         && band
             .metadata_item("PIXELTYPE", "IMAGE_STRUCTURE")
             .is_some_and(|kind| kind == "SIGNEDBYTE")
+}
+
+/// Whether a mask says which pixels are valid, and not a value of theirs.
+pub(super) fn is_masked(band: &RasterBand<'_>) -> bool {
+    band.mask_flags()
+        .is_ok_and(|flags| !flags.is_nodata() && (flags.is_per_dataset() || flags.is_alpha()))
 }
 
 /// The nodata value as the pixels of this band can have it.

@@ -2,6 +2,9 @@
 //!
 //! Windows are the outer loop and bands the inner one, so that files with interleaved bands are decoded once.
 
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
+
 use domain::failure::Failure;
 use gdal::Dataset;
 use gdal::raster::{Buffer, GdalDataType, GdalType, RasterBand};
@@ -91,24 +94,67 @@ pub(super) struct Twin<'a> {
     pub(super) dataset: &'a Dataset,
 }
 
+/// What is to be done with a window that was read: counts it, and says whether it is as it should be.
+type Work = Box<dyn FnOnce(&mut Count) -> bool + Send>;
+
+/// Work with the number of its band and the place of its window.
+type Piece<'a> = (usize, &'a Window, Work);
+
+/// Windows that wait to be counted.
+const WAITING_MAX: usize = 1;
+
 /// Reads every pixel of every band, compares it with its twin if there is one, and gives what was counted.
+///
+/// One thread reads, which is the only one that calls GDAL, and another counts: either takes about as long.
 pub(super) fn all(
     opened: &Opened,
     twin: Option<Twin<'_>>,
     watch: &dyn Watch,
 ) -> Result<Vec<Option<Stats>>, Failure> {
     let windows = windows(&opened.dataset);
-    let bands: Vec<RasterBand<'_>> = opened
-        .dataset
-        .rasterbands()
-        .filter_map(Result::ok)
-        .collect();
-    let twins = twin.map(|twin| twin.dataset.rasterbands().filter_map(Result::ok));
-    let twins: Vec<RasterBand<'_>> = twins.into_iter().flatten().collect();
-    let mut counts: Vec<Count> = bands.iter().map(Count::new).collect();
+    let bands = bands(&opened.dataset);
+    let counts: Vec<Count> = bands.iter().map(Count::new).collect();
+    let counted = thread::scope(|scope| {
+        let (hand_over, waiting) = mpsc::sync_channel(WAITING_MAX);
+        let counting = scope.spawn(move || count_all(counts, &waiting));
+        let read = read_all(opened, twin, &windows, &bands, watch, hand_over);
+        let counted = counting.join();
+        // What differs was found before whatever reading met after it.
+        let counted = counted.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        read.map(|()| counted)
+    })?;
+    Ok(counted.into_iter().map(Count::finish).collect())
+}
+
+fn bands(dataset: &Dataset) -> Vec<RasterBand<'_>> {
+    dataset.rasterbands().filter_map(Result::ok).collect()
+}
+
+fn count_all(mut counts: Vec<Count>, waiting: &Receiver<Piece<'_>>) -> Result<Vec<Count>, Failure> {
+    for (band, window, work) in waiting {
+        if counts.get_mut(band).is_some_and(|count| !work(count)) {
+            let Window { x, y, .. } = window;
+            let what = format!("its pixels differ near column {x}, row {y}");
+            return Err(check::broken(&what));
+        }
+    }
+    Ok(counts)
+}
+
+/// Ends early when nobody counts any more.
+fn read_all<'a>(
+    opened: &Opened,
+    twin: Option<Twin<'_>>,
+    windows: &'a [Window],
+    bands: &[RasterBand<'_>],
+    watch: &dyn Watch,
+    hand_over: SyncSender<Piece<'a>>,
+) -> Result<(), Failure> {
+    let twins = twin.map(|twin| self::bands(twin.dataset));
+    let twins = twins.unwrap_or_default();
     ffi::error::reset();
     for (done, window) in windows.iter().enumerate() {
-        for (index, (band, count)) in bands.iter().zip(&mut counts).enumerate() {
+        for (index, band) in bands.iter().enumerate() {
             go_on(watch)?;
             let one = One {
                 opened,
@@ -117,22 +163,25 @@ pub(super) fn all(
                 index,
                 window,
             };
-            match band.band_type() {
-                GdalDataType::UInt8 if count::is_signed(band) => one.pass(count, add_signed)?,
-                GdalDataType::UInt8 => one.pass(count, Count::add::<u8>)?,
-                GdalDataType::UInt16 => one.pass(count, Count::add::<u16>)?,
-                GdalDataType::Int16 => one.pass(count, Count::add::<i16>)?,
-                GdalDataType::UInt32 => one.pass(count, Count::add::<u32>)?,
-                GdalDataType::Int32 => one.pass(count, Count::add::<i32>)?,
-                GdalDataType::UInt64 => one.pass(count, Count::add::<u64>)?,
-                GdalDataType::Int64 => one.pass(count, Count::add::<i64>)?,
-                GdalDataType::Float32 => one.pass(count, Count::add::<f32>)?,
-                _ => one.pass(count, Count::add::<f64>)?,
+            let work = match band.band_type() {
+                GdalDataType::UInt8 if count::is_signed(band) => one.read(add_signed)?,
+                GdalDataType::UInt8 => one.read(Count::add::<u8>)?,
+                GdalDataType::UInt16 => one.read(Count::add::<u16>)?,
+                GdalDataType::Int16 => one.read(Count::add::<i16>)?,
+                GdalDataType::UInt32 => one.read(Count::add::<u32>)?,
+                GdalDataType::Int32 => one.read(Count::add::<i32>)?,
+                GdalDataType::UInt64 => one.read(Count::add::<u64>)?,
+                GdalDataType::Int64 => one.read(Count::add::<i64>)?,
+                GdalDataType::Float32 => one.read(Count::add::<f32>)?,
+                _ => one.read(Count::add::<f64>)?,
+            };
+            if hand_over.send((index, window, work)).is_err() {
+                return Ok(());
             }
         }
         watch.progress(share(done + 1, windows.len()));
     }
-    Ok(counts.into_iter().map(Count::finish).collect())
+    Ok(())
 }
 
 /// How pixels are counted.
@@ -153,51 +202,64 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    fn pass<T: Pixel + GdalType>(&self, count: &mut Count, add: Add<T>) -> Result<(), Failure> {
-        let damaged = |_| corrupt(self.opened, self.index + 1, self.window);
-        let pixels = self.read::<T>(self.band).map_err(damaged)?;
-        let mask = count.has_mask.then(|| self.mask(self.band));
-        let mask = mask.transpose().map_err(damaged)?;
-        add(count, pixels.data(), mask.as_ref().map(Buffer::data));
-        let Some((twin, band)) = self.twin else {
-            return Ok(());
-        };
-        let same = self.is_same(&pixels, mask.as_ref(), band);
-        if same.map_err(|_| check::not_compared(twin.opened))? {
-            return Ok(());
-        }
-        let Window { x, y, .. } = self.window;
-        Err(check::broken(&format!(
-            "its pixels differ near column {x}, row {y}"
-        )))
+    fn read<T>(&self, add: Add<T>) -> Result<Work, Failure>
+    where
+        T: Pixel + GdalType + Send + 'static,
+    {
+        let mine = self.pixels::<T>(self.band, count::is_masked(self.band));
+        let mine = mine.map_err(|_| corrupt(self.opened, self.index + 1, self.window))?;
+        let other = self.twin.map(|(twin, band)| {
+            let masked = band
+                .mask_flags()
+                .map(|flags| flags.is_per_dataset() && !flags.is_alpha());
+            let other = masked.and_then(|masked| self.pixels::<T>(band, masked));
+            other.map_err(|_| check::not_compared(twin.opened))
+        });
+        let other = other.transpose()?;
+        Ok(Box::new(move |count| {
+            add(count, mine.values.data(), mine.mask());
+            other.is_none_or(|other| mine.is_same(&other))
+        }))
     }
 
-    fn is_same<T: Pixel + GdalType>(
+    fn pixels<T: Pixel + GdalType>(
         &self,
-        pixels: &Buffer<T>,
-        mask: Option<&Buffer<u8>>,
-        twin: &RasterBand<'_>,
-    ) -> gdal::errors::Result<bool> {
-        let other = self.read::<T>(twin)?;
-        let mut pairs = pixels.data().iter().zip(other.data());
-        if !pairs.all(|(one, other)| one.is_same(*other)) {
-            return Ok(false);
-        }
-        let flags = twin.mask_flags()?;
-        if !flags.is_per_dataset() || flags.is_alpha() {
-            return Ok(true);
-        }
-        let other = self.mask(twin)?;
-        Ok(mask.is_some_and(|mask| mask.data() == other.data()))
-    }
-
-    fn read<T: Pixel + GdalType>(&self, band: &RasterBand<'_>) -> gdal::errors::Result<Buffer<T>> {
+        band: &RasterBand<'_>,
+        masked: bool,
+    ) -> gdal::errors::Result<Pixels<T>> {
         let (origin, size) = (self.window.origin(), self.window.size());
-        band.read_as::<T>(origin, size, size, None)
+        let values = band.read_as::<T>(origin, size, size, None)?;
+        let mask = masked.then(|| {
+            let mask = band.open_mask_band()?;
+            mask.read_as::<u8>(origin, size, size, None)
+        });
+        let mask = mask.transpose()?;
+        Ok(Pixels { values, mask })
+    }
+}
+
+/// A window that was read.
+struct Pixels<T> {
+    values: Buffer<T>,
+    mask: Option<Buffer<u8>>,
+}
+
+impl<T: Pixel + GdalType> Pixels<T> {
+    fn mask(&self) -> Option<&[u8]> {
+        self.mask.as_ref().map(Buffer::data)
     }
 
-    fn mask(&self, band: &RasterBand<'_>) -> gdal::errors::Result<Buffer<u8>> {
-        self.read::<u8>(&band.open_mask_band()?)
+    /// Whether these are what the twin has; masks count where the twin has one.
+    fn is_same(&self, twin: &Self) -> bool {
+        let (mine, other) = (self.values.data(), twin.values.data());
+        // Plain memory is compared first, as that is several times faster.
+        let same = mine == other
+            || mine.len() == other.len()
+                && mine
+                    .iter()
+                    .zip(other)
+                    .all(|(mine, other)| mine.is_same(*other));
+        same && (twin.mask.is_none() || self.mask() == twin.mask())
     }
 }
 

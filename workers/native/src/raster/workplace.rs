@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 
 use domain::failure::{Failure, FailureClass};
 
@@ -13,6 +14,7 @@ use crate::failure::{io, name};
 pub(super) struct Workplace {
     directory: PathBuf,
     target: PathBuf,
+    syncing: Option<JoinHandle<std::io::Result<()>>>,
 }
 
 impl Workplace {
@@ -41,7 +43,11 @@ impl Workplace {
             ),
             _ => io(&target, &error),
         })?;
-        Ok(Self { directory, target })
+        Ok(Self {
+            directory,
+            target,
+            syncing: None,
+        })
     }
 
     /// A file to write in here.
@@ -49,11 +55,21 @@ impl Workplace {
         self.directory.join(name)
     }
 
+    /// Begins to bring a file to the disk while it is still read, so that [`Workplace::finish`] need not wait.
+    pub(super) fn sync_early(&mut self, file: &Path) {
+        let file = file.to_owned();
+        self.syncing = Some(thread::spawn(move || sync(&file)));
+    }
+
     /// Brings a file to the disk and gives it the name of the target.
-    pub(super) fn finish(self, file: &Path) -> Result<(), Failure> {
+    pub(super) fn finish(mut self, file: &Path) -> Result<(), Failure> {
+        let syncing = self.syncing.take();
         let failed = |error: std::io::Error| io(&self.target, &error);
-        File::open(file)
-            .and_then(|file| file.sync_all())
+        // The system tells of an error once, to whoever asks first.
+        let early = syncing.map_or(Ok(Ok(())), JoinHandle::join);
+        early
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            .and_then(|()| sync(file))
             .map_err(failed)?;
         fs::rename(file, &self.target).map_err(failed)?;
         if let Some(parent) = self.target.parent() {
@@ -62,6 +78,10 @@ impl Workplace {
         }
         Ok(())
     }
+}
+
+fn sync(file: &Path) -> std::io::Result<()> {
+    File::open(file)?.sync_all()
 }
 
 impl Drop for Workplace {
