@@ -137,4 +137,21 @@ async fn cells_are_those_of_another_implementation() {
     let again = stage.run("create_h3_base", inputs).await;
     assert_eq!(again["cell_count"], base.len());
     assert_eq!(of(5).await, base);
+    // Finer ones beside those that are there: with something hanging on the key, and without.
+    let sql = async |sql: &'static str| sqlx::query(sql).execute(&catalog).await.unwrap();
+    sql("create table geo.reader (h3 bigint references geo.h3_base (h3))").await;
+    for to in [8, 9] {
+        let inputs = json!({"resolution": 5, "cascade_to": to, "bounds": [10.0, 45.0, 11.0, 46.0]});
+        stage.run("create_h3_base", inputs).await;
+        assert_eq!(of(to).await.len(), 7 * of(to - 1).await.len());
+        sql("drop table if exists geo.reader").await;
+    }
+    let key: Vec<String> = sqlx::query_scalar(
+        "select pg_get_constraintdef(oid) from pg_constraint
+         where conrelid = 'geo.h3_base'::regclass and conname = 'h3_base_pkey'",
+    )
+    .fetch_all(&catalog)
+    .await
+    .unwrap();
+    assert_eq!(key, ["PRIMARY KEY (h3)"]);
 }

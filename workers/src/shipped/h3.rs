@@ -1,13 +1,18 @@
 //! H3 cells in PostGIS.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use domain::failure::{Failure, FailureClass};
-use geo::h3cells;
+use geo::h3cells::{self, Level};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::tools::{CatalogAccess, Shared};
 use crate::handler::{Context, Done, Handler};
+
+/// Cells between two words of progress.
+const PROGRESS_CELLS: u64 = 100_000;
 
 /// Fills a table with the cells of one resolution.
 pub(super) struct BaseGenerate(pub(super) Shared);
@@ -35,7 +40,12 @@ impl Handler for BaseGenerate {
         let cells = compute(move || h3cells::cover(bounds, resolution, &containment, most)).await?;
         ctx.check()?;
         let (schema, table) = (&params.schema_name, &params.table_name);
-        let filling = h3cells::fill(catalog.pool(), schema, table, resolution, cells.into_iter());
+        let level = Level {
+            resolution,
+            count: len(&cells),
+            cells: cells.into_iter(),
+        };
+        let filling = h3cells::fill(catalog.pool(), schema, table, vec![level]);
         let filled = ctx.unless_cancelled(filling).await??;
         let output = json!({
             "schema_name": schema,
@@ -77,35 +87,44 @@ impl Handler for Cascade {
             let message = format!("the table has no cells of resolution {from}");
             return Err(Failure::new(FailureClass::Permanent, "no_cells", &message));
         }
-        let (mut count, mut inserted) = (0, 0);
-        // Coarse ones are few beside the finest: all are counted before the first is made.
-        let mut left = params.cells_max;
+        // All are counted before the first is made.
+        let mut total = 0;
+        let made = AtomicU64::new(0);
+        let mut levels = Vec::new();
         for resolution in from + 1..=to {
-            left = left.saturating_sub(h3cells::descendants_count(&parents, resolution, left)?);
-        }
-        for resolution in from + 1..=to {
+            let left = params.cells_max.saturating_sub(total);
+            let count = h3cells::descendants_count(&parents, resolution, left)?;
+            total += count;
             let cells = h3cells::descendants(&parents, resolution)?;
-            let filling = h3cells::fill(catalog.pool(), schema, table, resolution, cells);
-            let filled = ctx.unless_cancelled(filling).await??;
-            count += filled.cell_count;
-            inserted += filled.inserted;
-            ctx.progress(
-                u64::from(resolution - from),
-                u64::from(to - from),
-                "resolutions",
-            );
+            levels.push((resolution, count, cells));
         }
+        let levels = levels.into_iter().map(|(resolution, count, cells)| Level {
+            resolution,
+            count,
+            cells: cells.inspect(|_| {
+                let made = made.fetch_add(1, Ordering::Relaxed) + 1;
+                if made.is_multiple_of(PROGRESS_CELLS) {
+                    ctx.progress(made, total, "cells");
+                }
+            }),
+        });
+        let filling = h3cells::fill(catalog.pool(), schema, table, levels.collect());
+        let filled = ctx.unless_cancelled(filling).await??;
         let output = json!({
             "schema_name": schema,
             "table_name": table,
             "from_resolution": from,
             "to_resolution": to,
-            "cell_count": count,
-            "cells_inserted": inserted,
+            "cell_count": filled.cell_count,
+            "cells_inserted": filled.inserted,
             "processing_seconds": begun.elapsed().as_secs_f64(),
         });
         Ok(output.into())
     }
+}
+
+fn len<T>(items: &[T]) -> u64 {
+    u64::try_from(items.len()).unwrap_or(u64::MAX)
 }
 
 /// Computes on a thread of its own.

@@ -8,6 +8,7 @@ use h3o::{CellIndex, Resolution};
 use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 
+use super::key::Key;
 use super::{index, of_number};
 use crate::names::TableName;
 use crate::sql::{end, failed};
@@ -15,7 +16,7 @@ use crate::table::binary::CopyIn;
 use crate::table::marker;
 
 /// What a run did to the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Filled {
     /// Cells that it was about.
     pub cell_count: u64,
@@ -36,24 +37,31 @@ impl Cells {
     }
 }
 
-/// Adds cells of one resolution to a table, which is made if it is missing. All or nothing, and a second
-/// run adds nothing.
+/// Cells of one resolution that a table is to have.
+pub struct Level<I> {
+    pub resolution: u8,
+    /// How many they are, about.
+    pub count: u64,
+    pub cells: I,
+}
+
+/// Adds cells to a table, which is made if it is missing. All or nothing, and a second run adds nothing.
 ///
-/// Resolutions lie apart in the order of cell numbers. So where the table has none of this resolution
-/// yet, no number can be there twice, and the rows go straight in; otherwise they pass through a
-/// temporary table. Ascending cells are fastest.
-pub async fn fill(
+/// Resolutions lie apart in the order of cell numbers. So where the table has none of a resolution yet, no
+/// number can be there twice, and the rows go straight in, with those of the other such resolutions in one
+/// COPY; the rest pass through a temporary table. Ascending cells are fastest.
+pub async fn fill<I: Iterator<Item = u64> + Send>(
     pool: &PgPool,
     schema: &str,
     table: &str,
-    resolution: u8,
-    cells: impl Iterator<Item = u64> + Send,
+    levels: Vec<Level<I>>,
 ) -> Result<Filled, Failure> {
     let table = TableName::new(schema, table)?;
-    let resolution = of_number(resolution)?;
+    let levels = levels.into_iter().map(Checked::new);
+    let levels = levels.collect::<Result<Vec<_>, _>>()?;
     let begun = pool.begin().await;
     let mut tx = begun.map_err(failed("cannot begin to fill the table"))?;
-    let filled = add(&mut tx, &table, resolution, cells).await;
+    let filled = add(&mut tx, &table, levels).await;
     end(tx, filled, "cannot keep the cells").await
 }
 
@@ -89,29 +97,50 @@ pub async fn cells_of(
     Ok(cells)
 }
 
-async fn add(
+/// A level whose resolution exists.
+struct Checked<I> {
+    resolution: Resolution,
+    count: u64,
+    cells: I,
+}
+
+impl<I> Checked<I> {
+    fn new(level: Level<I>) -> Result<Self, Failure> {
+        Ok(Self {
+            resolution: of_number(level.resolution)?,
+            count: level.count,
+            cells: level.cells,
+        })
+    }
+}
+
+async fn add<I: Iterator<Item = u64> + Send>(
     conn: &mut PgConnection,
     table: &TableName,
-    resolution: Resolution,
-    cells: impl Iterator<Item = u64> + Send,
+    levels: Vec<Checked<I>>,
 ) -> Result<Filled, Failure> {
     let fresh = prepare(conn, table).await?;
-    let filled = if fresh || is_empty(conn, table, resolution).await? {
-        let cell_count = copy(conn, &table.to_string(), resolution, cells).await?;
-        Filled {
-            cell_count,
-            inserted: cell_count,
-        }
+    let (empty, started) = if fresh {
+        (levels, Vec::new())
     } else {
-        merge(conn, table, resolution, cells).await?
+        split(conn, table, levels).await?
     };
-    if fresh {
-        // After the rows: building an index once is several times faster than growing it with each.
-        let key = format!(
-            "set local maintenance_work_mem = '256MB'; alter table {table} add primary key (h3)"
-        );
-        let made = sqlx::raw_sql(AssertSqlSafe(key)).execute(conn).await;
-        made.map_err(failed("cannot index the cells"))?;
+    let count = empty.iter().map(|level| level.count).sum();
+    let key = if fresh {
+        Key::Missing
+    } else {
+        Key::set_aside(conn, table, count).await?
+    };
+    let mut filled = Filled::default();
+    if !empty.is_empty() {
+        filled.cell_count = copy(conn, &table.to_string(), empty).await?;
+        filled.inserted = filled.cell_count;
+    }
+    key.make(conn, table).await?;
+    for level in started {
+        let merged = merge(conn, table, level).await?;
+        filled.cell_count += merged.cell_count;
+        filled.inserted += merged.inserted;
     }
     Ok(filled)
 }
@@ -143,68 +172,82 @@ async fn prepare(conn: &mut PgConnection, table: &TableName) -> Result<bool, Fai
     Ok(fresh)
 }
 
-async fn is_empty(
+/// The levels of which the table has no cell yet, and the others.
+async fn split<I>(
     conn: &mut PgConnection,
     table: &TableName,
-    resolution: Resolution,
-) -> Result<bool, Failure> {
-    let (first, last) = range(resolution);
-    let select = format!("select not exists (select from {table} where h3 between $1 and $2)");
-    sqlx::query_scalar(AssertSqlSafe(select))
-        .bind(first)
-        .bind(last)
-        .fetch_one(conn)
+    levels: Vec<Checked<I>>,
+) -> Result<(Vec<Checked<I>>, Vec<Checked<I>>), Failure> {
+    let ranges = levels.iter().map(|level| range(level.resolution));
+    let (firsts, lasts): (Vec<i64>, Vec<i64>) = ranges.unzip();
+    let select = format!(
+        "select exists (select from {table} where h3 between first and last) \
+         from unnest($1::bigint[], $2::bigint[]) with ordinality as level (first, last, nr) order by nr"
+    );
+    let started: Vec<bool> = sqlx::query_scalar(AssertSqlSafe(select))
+        .bind(firsts)
+        .bind(lasts)
+        .fetch_all(conn)
         .await
-        .map_err(failed("cannot look into the table of cells"))
+        .map_err(failed("cannot look into the table of cells"))?;
+    let (started, empty): (Vec<_>, Vec<_>) = levels
+        .into_iter()
+        .zip(started)
+        .partition(|(_, started)| *started);
+    let levels = |both: Vec<(Checked<I>, bool)>| both.into_iter().map(|(level, _)| level).collect();
+    Ok((levels(empty), levels(started)))
 }
 
-async fn merge(
+async fn merge<I: Iterator<Item = u64> + Send>(
     conn: &mut PgConnection,
     table: &TableName,
-    resolution: Resolution,
-    cells: impl Iterator<Item = u64> + Send,
+    level: Checked<I>,
 ) -> Result<Filled, Failure> {
-    let make = "create temporary table strata_h3 (h3 bigint, resolution smallint, parent bigint) \
-                on commit drop";
+    let make = "create temporary table strata_h3 (h3 bigint, resolution smallint, parent bigint)";
     let made = sqlx::query(make).execute(&mut *conn).await;
     made.map_err(failed("cannot make room for the cells"))?;
-    let cell_count = copy(conn, "pg_temp.strata_h3", resolution, cells).await?;
+    let cell_count = copy(conn, "pg_temp.strata_h3", vec![level]).await?;
     let insert = format!(
         "insert into {table} (h3, resolution, parent) \
          select h3, resolution, parent from pg_temp.strata_h3 on conflict (h3) do nothing"
     );
-    let inserted = sqlx::query(AssertSqlSafe(insert)).execute(conn).await;
+    let inserted = sqlx::query(AssertSqlSafe(insert)).execute(&mut *conn).await;
     let inserted = inserted.map_err(failed("cannot add the cells"))?;
+    let dropped = sqlx::query("drop table pg_temp.strata_h3").execute(conn);
+    dropped.await.map_err(failed("cannot add the cells"))?;
     Ok(Filled {
         cell_count,
         inserted: inserted.rows_affected(),
     })
 }
 
-async fn copy(
+async fn copy<I: Iterator<Item = u64> + Send>(
     conn: &mut PgConnection,
     into: &str,
-    resolution: Resolution,
-    cells: impl Iterator<Item = u64> + Send,
+    levels: Vec<Checked<I>>,
 ) -> Result<u64, Failure> {
-    let above = u8::from(resolution).checked_sub(1);
-    let above = above.map(of_number).transpose()?;
-    let level = i16::from(u8::from(resolution));
     let into = format!("{into} (h3, resolution, parent)");
     let mut copy = CopyIn::begin(conn, &into).await?;
-    for cell in cells {
-        let parent = match checked(cell, resolution) {
-            Ok(cell) => above.and_then(|above| cell.parent(above)),
-            Err(failure) => return Err(copy.abort(failure).await),
-        };
-        copy.buffer.row(3);
-        copy.buffer.i64(cell.cast_signed());
-        copy.buffer.i16(level);
-        match parent {
-            Some(parent) => copy.buffer.i64(u64::from(parent).cast_signed()),
-            None => copy.buffer.null(),
+    for Checked {
+        resolution, cells, ..
+    } in levels
+    {
+        let level = u8::from(resolution);
+        let above = level.checked_sub(1).and_then(|above| of_number(above).ok());
+        for cell in cells {
+            let parent = match checked(cell, resolution) {
+                Ok(cell) => above.and_then(|above| cell.parent(above)),
+                Err(failure) => return Err(copy.abort(failure).await),
+            };
+            copy.buffer.row(3);
+            copy.buffer.i64(cell.cast_signed());
+            copy.buffer.i16(i16::from(level));
+            match parent {
+                Some(parent) => copy.buffer.i64(u64::from(parent).cast_signed()),
+                None => copy.buffer.null(),
+            }
+            copy.flush().await?;
         }
-        copy.flush().await?;
     }
     copy.finish().await.map_err(failed("cannot copy the cells"))
 }

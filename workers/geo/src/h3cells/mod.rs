@@ -6,6 +6,7 @@
 
 mod cover;
 mod fill;
+mod key;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use domain::failure::{Failure, FailureClass};
 use h3o::{CellIndex, Resolution};
 
 pub use cover::{Containment, cover, estimate};
-pub use fill::{Filled, cells_of, fill};
+pub use fill::{Filled, Level, cells_of, fill};
 
 /// How many cells the whole world has at a resolution.
 pub fn world_count(resolution: u8) -> Result<u64, Failure> {
