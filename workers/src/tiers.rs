@@ -3,6 +3,8 @@
 //! Data is named by `bronze://container/path/to.tif`; other addresses are refused, so that nobody can make a worker
 //! read from elsewhere. A directory of this machine is read in place, never through a link that leads out of it.
 
+mod mount;
+
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
@@ -272,32 +274,6 @@ impl Tiers {
         }
         ctx.unless_cancelled(store.download(key, path)).await??;
         Ok(Some(bytes))
-    }
-
-    /// Copies a blob to the mount: under a temporary name first, so that what has the name is complete.
-    pub async fn to_mount(&self, ctx: &Context, place: &Place) -> Result<(String, u64), Failure> {
-        let Some(store) = self.store(place.tier) else {
-            return Err(permanent("bad_url", "the source lies on the mount already"));
-        };
-        let name = format!("{}/{}", place.container, place.name);
-        let target = self.mount.join(&name);
-        let folder = target.parent().unwrap_or(&self.mount).to_owned();
-        tokio::fs::create_dir_all(&folder)
-            .await
-            .map_err(|error| scratch(&error))?;
-        let part = folder.join(format!(".part-{}", ctx.run_id()));
-        let copied = self.bring(ctx, store, &place.key(), &part).await;
-        let bytes = match copied {
-            Ok(Some(bytes)) => bytes,
-            other => {
-                let _ = tokio::fs::remove_file(&part).await;
-                return Err(other.err().unwrap_or_else(|| missing(place)));
-            }
-        };
-        tokio::fs::rename(&part, &target)
-            .await
-            .map_err(|error| scratch(&error))?;
-        Ok((name, bytes))
     }
 
     /// Where others find what lies here.

@@ -255,6 +255,63 @@ async fn tiles_go_on_with_the_next_one_after_a_death_and_after_a_farewell() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_killed_while_it_copies_to_the_mount_leaves_nothing_or_all_of_it() {
+    let stage = Stage::new("geo_killed_copy").await;
+    let registered = stage.rig.writer.register_workflow(TO_MOUNT.as_bytes());
+    registered.await.unwrap();
+    let source = stage.uploads().join("large.bin");
+    let file = File::create(&source).unwrap();
+    // Long enough to be struck in the middle, and without content that a disk would have to keep.
+    file.set_len(512 * 1024 * 1024).unwrap();
+    let folder = stage.rig.dir.join("mount/uploads");
+    let target = folder.join("large.bin");
+    let parts = || -> Vec<PathBuf> {
+        let files = files_below(&folder).into_iter();
+        files.filter(|path| *path != target).collect()
+    };
+    let job = stage.rig.submit("to_mount", json!({})).await;
+    for _ in 0..2 {
+        let worker = alone(&stage);
+        let known = parts();
+        let begun = async || parts().iter().any(|part| !known.contains(part));
+        stage
+            .rig
+            .eventually("a copy is begun", DEADLINE, begun)
+            .await;
+        worker.signal(Signal::KILL);
+        drop(worker);
+        assert!(!target.exists(), "half a copy has its name");
+    }
+    for part in parts() {
+        let part = File::options().append(true).open(part).unwrap();
+        part.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    }
+    let _worker = stage.worker();
+    let result = stage.ended(&job).await.unwrap();
+    assert_eq!(result["size_bytes"], 512 * 1024 * 1024, "{result}");
+    assert_eq!(sha256(&target), sha256(&source));
+    assert_eq!(parts(), Vec::<PathBuf>::new());
+    std::fs::remove_file(target).unwrap();
+}
+
+/// Only copies.
+const TO_MOUNT: &str = "
+workflow_id: to_mount
+name: To the mount
+version: 1
+nodes:
+  START: { type: start, next: copy }
+  copy:
+    type: task
+    handler: raster.blob_to_mount
+    params: { container_name: uploads, blob_name: large.bin }
+    next: END
+  END: { type: end }
+result:
+  size_bytes: \"{{ nodes.copy.output.size_bytes }}\"
+";
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_job_stops_gdal_at_once() {
     let stage = Stage::new("geo_cancel").await;
     stage.make_large("slow.tif", 8192);
