@@ -313,7 +313,7 @@ fn the_checks_end_with_a_table_and_the_counts() {
     let output = house.run(["test"], &[]);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    for stage in ["fmt", "clippy", "tests", "doctests"] {
+    for stage in ["fmt", "clippy", "tests", "doctests", "no gdal"] {
         assert!(said.contains(&format!("{stage} ... ok ")), "{said}");
     }
     assert!(
@@ -358,6 +358,16 @@ fn the_first_failing_check_stops_the_rest_and_says_how_to_repeat_it() {
     assert!(!said.contains("tests ..."), "{said}");
 }
 
+#[test]
+fn a_binary_that_is_built_without_gdal_and_has_it_fails_the_checks() {
+    let house = House::new("gdal where none belongs");
+    let output = house.run(["test"], &[("FAKE_LIBRARY", "libgdal.so.32 => /usr/lib")]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no gdal ... failed"), "{said}");
+    assert!(said.contains("libgdal.so.32"), "{said}");
+}
+
 /// A copy of the launcher in a folder of its own, with the stand-in for cargo in `bin`.
 struct House {
     folder: PathBuf,
@@ -390,6 +400,10 @@ impl House {
         let house = Self { folder, path };
         house.add_tool("cargo", CARGO);
         house.add_tool("nats-server", "#!/bin/bash\necho nats-server: v2.99.0\n");
+        house.add_tool(
+            "ldd",
+            "#!/bin/bash\necho \"${FAKE_LIBRARY:-libc.so.6}\"\n",
+        );
         let postgres = house.folder.join("postgresql/15/bin");
         fs::create_dir_all(&postgres).unwrap();
         symlink("/bin/true", postgres.join("postgres")).unwrap();
