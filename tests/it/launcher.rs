@@ -400,10 +400,7 @@ impl House {
         let house = Self { folder, path };
         house.add_tool("cargo", CARGO);
         house.add_tool("nats-server", "#!/bin/bash\necho nats-server: v2.99.0\n");
-        house.add_tool(
-            "ldd",
-            "#!/bin/bash\necho \"${FAKE_LIBRARY:-libc.so.6}\"\n",
-        );
+        house.add_tool("ldd", "#!/bin/bash\necho \"${FAKE_LIBRARY:-libc.so.6}\"\n");
         let postgres = house.folder.join("postgresql/15/bin");
         fs::create_dir_all(&postgres).unwrap();
         symlink("/bin/true", postgres.join("postgres")).unwrap();

@@ -82,3 +82,18 @@ pub struct Row {
     pub geometry: Option<Vec<u8>>,
     pub cells: Vec<Cell>,
 }
+
+impl Row {
+    /// What it takes in memory, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let geometry = self.geometry.as_ref().map_or(0, Vec::len);
+        let long = |cell: &Cell| match cell {
+            Cell::Text(text) | Cell::Json(text) => text.len(),
+            Cell::Binary(bytes) => bytes.len(),
+            _ => 0,
+        };
+        let cells: usize = self.cells.iter().map(long).sum();
+        geometry + cells + self.cells.len() * size_of::<Cell>() + size_of::<Self>()
+    }
+}

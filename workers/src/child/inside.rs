@@ -223,7 +223,7 @@ mod with_gdal {
                 input_crs,
             } => {
                 let options = native::vector::LayerOptions { layer, input_crs };
-                serde_json::to_value(native::vector::look(&path, &options, mouth)?)
+                serde_json::to_value(native::vector::look(&path, &options, mouth)?.layer)
             }
             Op::Load(wish) => serde_json::to_value(load::load(*wish, mouth)?),
         };

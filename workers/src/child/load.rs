@@ -1,11 +1,11 @@
 //! Loading a layer: one thread reads, the other copies.
 
+use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use domain::failure::{Failure, FailureClass};
 use geo::table::{self, Prepared, Target};
-use geo::vector::Layer;
-use native::vector::{Chunk, LayerOptions, ReadOptions};
+use native::vector::{Chunk, Found, LayerOptions, ReadOptions};
 use serde::Serialize;
 use sqlx::{Connection as _, PgConnection};
 use tokio::runtime::Runtime;
@@ -34,7 +34,7 @@ pub(super) fn load(wish: LoadWish, mouth: &Mouth) -> Result<Made, Failure> {
         layer: wish.layer.clone(),
         input_crs: wish.input_crs.clone(),
     };
-    let layer = native::vector::look(&wish.path, &options, mouth)?;
+    let Found { layer, suspects } = native::vector::look(&wish.path, &options, mouth)?;
     let target = Target {
         schema: wish.schema.clone(),
         table: wish.table.clone(),
@@ -72,7 +72,18 @@ pub(super) fn load(wish: LoadWish, mouth: &Mouth) -> Result<Made, Failure> {
         reasons: Vec::new(),
     };
     if prepared != Prepared::Loaded {
-        load.run(&wish, &layer, mouth)?;
+        let options = ReadOptions {
+            layer: Some(layer.name.clone()),
+            input_crs: wish.input_crs.clone(),
+            target_srid: wish.srid,
+            make_valid: wish.make_valid,
+            suspects,
+            after_fid: (load.loaded.chunks > 0).then_some(load.loaded.after_fid),
+            chunk: wish.chunk,
+            geometry_type: layer.geometry_type.clone(),
+            columns: layer.columns.clone(),
+        };
+        load.run(&wish.path, &options, layer.feature_count, mouth)?;
     }
     let (loaded, reasons) = (load.loaded, load.reasons);
     let done = runtime.block_on(table::finish(&mut database, &target))?;
@@ -97,28 +108,23 @@ struct Load<'a> {
 
 impl Load<'_> {
     /// Reads and copies until there is no more.
-    fn run(&mut self, wish: &LoadWish, layer: &Layer, mouth: &Mouth) -> Result<(), Failure> {
-        let options = ReadOptions {
-            layer: Some(layer.name.clone()),
-            input_crs: wish.input_crs.clone(),
-            target_srid: wish.srid,
-            make_valid: wish.make_valid,
-            after_fid: (self.loaded.chunks > 0).then_some(self.loaded.after_fid),
-            chunk: wish.chunk,
-            geometry_type: layer.geometry_type.clone(),
-            columns: layer.columns.clone(),
-        };
+    fn run(
+        &mut self,
+        path: &Path,
+        options: &ReadOptions,
+        expected: u64,
+        mouth: &Mouth,
+    ) -> Result<(), Failure> {
         let (sender, chunks) = sync_channel::<Chunk>(AHEAD);
-        let path = &wish.path;
         std::thread::scope(|scope| {
             let reader = scope.spawn(move || {
-                native::vector::read(path, &options, mouth, &mut |chunk| {
+                native::vector::read(path, options, mouth, &mut |chunk| {
                     sender.send(chunk).map_err(|_| gave_up())
                 })
             });
             let mut copied = Ok(());
             for chunk in &chunks {
-                copied = self.copy(chunk, layer.feature_count, mouth);
+                copied = self.copy(chunk, expected, mouth);
                 if copied.is_err() {
                     break;
                 }

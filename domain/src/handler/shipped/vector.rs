@@ -51,7 +51,8 @@ fn validate() -> Handler {
 
 fn load() -> Handler {
     let about = "Loads a layer into a PostGIS table in chunks; a second run leaves the same rows.";
-    let chunk = integer("Features of one chunk; each ends with a checkpoint.");
+    let chunk =
+        integer("Features of one chunk, fewer if they are large; each ends with a checkpoint.");
     source(Handler::new("vector.load", HEAVY, 3_600, about))
         .aliases(&["vector_load", "load_vector"])
         .param(
@@ -60,7 +61,7 @@ fn load() -> Handler {
         )
         .param("schema_name", or(text("Schema of the table."), "geo"))
         .param("target_crs", or(text("CRS of the table."), "EPSG:4326"))
-        .param("chunk_size", or(between(chunk, 100, 100_000), 1_000))
+        .param("chunk_size", or(between(chunk, 100, 100_000), 10_000))
         .param(
             "make_valid",
             or(

@@ -17,13 +17,20 @@ use crate::{Watch, crs, ffi, go_on};
 
 /// Features between two looks at the watch.
 pub(super) const PAUSE: usize = 64;
+/// Suspects that are kept in memory.
+const SUSPECTS_MAX: usize = 1_000_000;
+
+/// A layer that was looked through.
+#[derive(Debug)]
+pub struct Found {
+    pub layer: geo::vector::Layer,
+    /// Numbers of the features whose geometry is invalid, or may be; nothing if they are too many to keep. Whether
+    /// a geometry is valid takes longer to find out than everything else about it.
+    pub suspects: Option<BTreeSet<i64>>,
+}
 
 /// Looks through all features of a layer.
-pub fn look(
-    path: &Path,
-    options: &LayerOptions,
-    watch: &dyn Watch,
-) -> Result<geo::vector::Layer, Failure> {
+pub fn look(path: &Path, options: &LayerOptions, watch: &dyn Watch) -> Result<Found, Failure> {
     go_on(watch)?;
     let opened = open::open(path, options.layer.as_deref())?;
     let mut layer = open::layer(&opened, options.layer.as_deref())?;
@@ -51,7 +58,7 @@ pub fn look(
     seen.check_bounds(&srs)?;
     let geometry_type = seen.geometry_type();
     warnings.extend(seen.warnings(geometry_type));
-    Ok(geo::vector::Layer {
+    let layer = geo::vector::Layer {
         driver: opened.driver.clone(),
         name: layer.name(),
         crs: crs::describe(&srs),
@@ -66,6 +73,10 @@ pub fn look(
         columns,
         file_bytes: opened.file_bytes,
         warnings,
+    };
+    Ok(Found {
+        layer,
+        suspects: seen.suspects,
     })
 }
 
@@ -131,6 +142,7 @@ struct Seen {
     null: u64,
     empty: u64,
     invalid: u64,
+    suspects: Option<BTreeSet<i64>>,
     has_z: bool,
     is_z_known: bool,
     kinds: BTreeSet<OGRwkbGeometryType::Type>,
@@ -146,6 +158,7 @@ impl Seen {
             null: 0,
             empty: 0,
             invalid: 0,
+            suspects: Some(BTreeSet::new()),
             has_z: shape::kind_has_z(declared),
             is_z_known: plain_kind(declared) != OGRwkbGeometryType::wkbUnknown,
             kinds: BTreeSet::new(),
@@ -199,8 +212,11 @@ impl Seen {
             self.empty += 1;
             return;
         }
-        if !shape.is_valid() {
-            self.invalid += 1;
+        let is_valid = shape.is_valid();
+        self.invalid += u64::from(!is_valid);
+        // Curves are judged again as the lines that they become.
+        if !is_valid || plain_kind(shape.kind()) != shape.kind() {
+            self.suspect(found.fid());
         }
         let new = shape.bounds();
         if new.iter().all(|value| value.is_finite()) {
@@ -211,6 +227,15 @@ impl Seen {
                 old[2].max(new[2]),
                 old[3].max(new[3]),
             ]);
+        }
+    }
+
+    fn suspect(&mut self, fid: i64) {
+        if let Some(suspects) = &mut self.suspects {
+            suspects.insert(fid);
+            if suspects.len() > SUSPECTS_MAX {
+                self.suspects = None;
+            }
         }
     }
 

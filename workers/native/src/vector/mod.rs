@@ -10,10 +10,12 @@ mod zip;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use domain::failure::Failure;
 use geo::vector::{Column, Row};
 
-pub use look::look;
+pub use look::{Found, look};
 pub use read::read;
 
 /// Formats that are opened, in this order, whatever a file is called.
@@ -48,9 +50,11 @@ pub struct ReadOptions {
     /// EPSG code of the table.
     pub target_srid: i32,
     pub make_valid: bool,
+    /// As [`look`] found them: only these can be invalid. Without it any can.
+    pub suspects: Option<BTreeSet<i64>>,
     /// Only features with a greater number, to go on where an earlier run stopped.
     pub after_fid: Option<i64>,
-    /// Features of a chunk.
+    /// Features of a chunk, which has fewer if they are large.
     pub chunk: usize,
     /// PostGIS type of the table, such as `MultiPolygon`: polygons are promoted to it.
     pub geometry_type: String,

@@ -1,5 +1,6 @@
 //! Reading a layer as rows, in the order of the features' own numbers, so that a stopped run can go on.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use domain::failure::{Failure, FailureClass};
@@ -20,6 +21,9 @@ use crate::{Watch, crs, ffi, go_on};
 
 /// Formats that number features in the order in which they lie there.
 const ORDERED: &[&str] = &["GPKG", "FlatGeobuf", "ESRI Shapefile", "OpenFileGDB", "CSV"];
+
+/// Bytes of a chunk, about.
+const CHUNK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads a layer and hands it on in chunks.
 pub fn read(
@@ -50,10 +54,12 @@ pub fn read(
         has_z,
         srid: options.target_srid,
         make_valid: options.make_valid,
+        suspects: options.suspects.as_ref(),
     };
     let mut out = Out {
         rows: &rows,
         chunk: Chunk::default(),
+        bytes: 0,
         size: options.chunk.max(1),
         sink,
         after: options.after_fid,
@@ -164,8 +170,9 @@ fn deliver(
 
 /// Chunks on their way.
 struct Out<'a> {
-    rows: &'a Rows,
+    rows: &'a Rows<'a>,
     chunk: Chunk,
+    bytes: usize,
     size: usize,
     sink: Sink<'a>,
     after: Option<i64>,
@@ -197,6 +204,7 @@ impl Out<'_> {
         }
         match self.rows.row(found) {
             Ok((row, repaired)) => {
+                self.bytes += row.bytes();
                 self.chunk.rows.push(row);
                 self.chunk.repaired += u64::from(repaired);
                 self.flush_if_full()
@@ -211,7 +219,8 @@ impl Out<'_> {
     }
 
     fn flush_if_full(&mut self) -> Result<(), Failure> {
-        if self.chunk.rows.len() + self.chunk.rejected.len() >= self.size {
+        let count = self.chunk.rows.len() + self.chunk.rejected.len();
+        if count >= self.size || self.bytes >= CHUNK_BYTES {
             return self.flush();
         }
         Ok(())
@@ -219,6 +228,7 @@ impl Out<'_> {
 
     fn flush(&mut self) -> Result<(), Failure> {
         let chunk = std::mem::take(&mut self.chunk);
+        self.bytes = 0;
         if chunk.rows.is_empty() && chunk.rejected.is_empty() {
             return Ok(());
         }
@@ -227,22 +237,23 @@ impl Out<'_> {
 }
 
 /// How a feature becomes a row.
-struct Rows {
+struct Rows<'a> {
     sources: Vec<Source>,
     transform: Option<CoordTransform>,
     kind: OGRwkbGeometryType::Type,
     has_z: bool,
     srid: i32,
     make_valid: bool,
+    suspects: Option<&'a BTreeSet<i64>>,
 }
 
-impl Rows {
+impl Rows<'_> {
     /// The row and whether it was repaired, or why it cannot be stored.
     fn row(&self, found: &Feature) -> Result<(Row, bool), String> {
         let (geometry, repaired) = match found.shape() {
             None => (None, false),
             Some(shape) => {
-                let (shape, repaired) = self.geometry(shape)?;
+                let (shape, repaired) = self.geometry(found.fid(), shape)?;
                 let written = shape
                     .ewkb(self.srid)
                     .ok_or("Its geometry cannot be written.")?;
@@ -261,13 +272,14 @@ impl Rows {
         Ok((row, repaired))
     }
 
-    fn geometry(&self, shape: Shape) -> Result<(Shape, bool), String> {
+    fn geometry(&self, fid: i64, shape: Shape) -> Result<(Shape, bool), String> {
         let mut shape = shape
             .plain()
             .ok_or("Its curves cannot be turned into lines.")?;
         shape.set_z(self.has_z);
         let mut repaired = false;
-        if self.make_valid && !shape.is_empty() && !shape.is_valid() {
+        let is_suspect = self.make_valid && self.suspects.is_none_or(|all| all.contains(&fid));
+        if is_suspect && !shape.is_empty() && !shape.is_valid() {
             shape = shape
                 .repaired()
                 .ok_or("Its geometry is invalid and cannot be repaired.")?;

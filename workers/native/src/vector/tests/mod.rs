@@ -79,7 +79,7 @@ pub(super) fn add_layer(
 
 pub(super) fn look(path: &Path) -> Layer {
     let found = super::look(path, &LayerOptions::default(), &TestWatch::default());
-    found.unwrap_or_else(|failure| panic!("{failure:?}"))
+    found.unwrap_or_else(|failure| panic!("{failure:?}")).layer
 }
 
 pub(super) fn reading(layer: &Layer) -> ReadOptions {
@@ -88,6 +88,7 @@ pub(super) fn reading(layer: &Layer) -> ReadOptions {
         input_crs: None,
         target_srid: 4326,
         make_valid: true,
+        suspects: None,
         after_fid: None,
         chunk: 2,
         geometry_type: layer.geometry_type.clone(),

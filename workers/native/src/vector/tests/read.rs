@@ -1,8 +1,11 @@
 //! What good layers become.
 
+use std::collections::BTreeSet;
+
 use geo::vector::{Cell, ColumnKind};
 
 use super::*;
+use crate::vector::Found;
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
@@ -216,6 +219,36 @@ fn mixed_types_fit_only_into_geometry() {
 }
 
 #[test]
+fn only_suspects_are_judged_again_and_the_rows_are_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.gpkg");
+    let shapes = [
+        Some("POLYGON ((0 0, 0 1, 1 1, 1 0, 0 0))"),
+        Some("POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))"),
+        Some("CURVEPOLYGON (CIRCULARSTRING (0 0, 1 1, 2 0, 1 -1, 0 0))"),
+        None,
+    ];
+    write(&path, "GPKG", Some(4326), &shapes);
+    let found = super::super::look(&path, &LayerOptions::default(), &TestWatch::default());
+    let Found { layer, suspects } = found.unwrap();
+    let suspects = suspects.unwrap();
+    assert_eq!(suspects, BTreeSet::from([2, 3]), "a bow tie and a curve");
+    let read = |suspects| {
+        let options = ReadOptions {
+            suspects,
+            ..reading(&layer)
+        };
+        let chunks = read(&path, &options);
+        let repaired: u64 = chunks.iter().map(|chunk| chunk.repaired).sum();
+        (rows(&chunks), repaired)
+    };
+    let all = read(None);
+    assert_eq!((all.0.len(), all.1), (4, 1));
+    assert_eq!(read(Some(suspects)), all);
+    assert_eq!(read(Some(BTreeSet::new())).1, 0, "nobody looked");
+}
+
+#[test]
 fn a_zipped_shapefile_is_read_as_it_lies() {
     let directory = tempfile::tempdir().unwrap();
     let inside = directory.path().join("inside");
@@ -297,7 +330,8 @@ fn a_csv_with_coordinates_is_a_layer() {
         input_crs: Some("EPSG:4326".to_owned()),
         ..LayerOptions::default()
     };
-    let layer = super::super::look(&path, &options, &TestWatch::default()).unwrap();
+    let found = super::super::look(&path, &options, &TestWatch::default());
+    let layer = found.unwrap().layer;
     assert_eq!(
         (layer.geometry_type.as_str(), layer.bounds),
         ("Point", Some([10.5, 50.5, 11.0, 51.0]))
