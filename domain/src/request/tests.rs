@@ -40,6 +40,7 @@ fn submission() -> Submission {
         inputs: map(json!({"name": "Ada"})),
         priority: Priority::Normal,
         retry_of: None,
+        forked_from: None,
         callbacks: vec![callback("https://example.org/done")],
         body_hash: String::new(),
     };
