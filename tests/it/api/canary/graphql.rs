@@ -27,7 +27,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     (
         "submitJob",
         "submitJob(input: {workflow: \"one\", callbacks: [{url: \"https://SECRET:SECRET@example.org/\"}]}) { jobId }",
-        "INVALID_CALLBACK",
+        "INVALID_CALLBACKS",
     ),
     (
         "pauseJob",
