@@ -5,12 +5,13 @@ use commands::appender::AppendError;
 use commands::control::ControlError;
 use commands::definitions::NoDefinition;
 use commands::log::LogError;
+use commands::older::ReuseError;
 use commands::register::RegisterError;
-use commands::retry::RetryError;
 use commands::review::ReviewError;
 use commands::submit::SubmitError;
 use commands::why::WhyError;
 use domain::asset;
+use domain::job::NoPlan;
 use domain::request;
 
 use crate::error::{Category, Fault, Problem};
@@ -233,20 +234,47 @@ impl From<ControlError> for Fault {
     }
 }
 
-impl From<RetryError> for Fault {
-    fn from(error: RetryError) -> Self {
+impl From<ReuseError> for Fault {
+    fn from(error: ReuseError) -> Self {
         let message = error.to_string();
         match error {
-            RetryError::NoJob(id) => Self::not_found("job", &id.to_string()),
-            RetryError::NoPlan(_) => Self::conflict(
-                "NOT_RETRYABLE",
-                message,
-                "retry a failed or a cancelled job",
-            ),
-            RetryError::Load(_) => Self::internal(&message),
-            RetryError::Submit(error) => error.into(),
-            RetryError::Log(error) => error.into(),
+            ReuseError::NoJob(id) => Self::not_found("job", &id.to_string()),
+            ReuseError::NoPlan(reason) => no_plan(&reason, message),
+            ReuseError::Load(_) => Self::internal(&message),
+            ReuseError::Submit(error) => error.into(),
+            ReuseError::Log(error) => error.into(),
         }
+    }
+}
+
+fn no_plan(reason: &NoPlan, message: String) -> Fault {
+    match reason {
+        NoPlan::NotFailed(_) => Fault::conflict(
+            "NOT_RETRYABLE",
+            message,
+            "retry a failed or a cancelled job; fork a completed one",
+        ),
+        NoPlan::NotEnded(_) => Fault::conflict(
+            "NOT_ENDED",
+            message,
+            "fork it when it has ended; cancelling it ends it at once",
+        ),
+        NoPlan::UnknownNode { .. } => Fault::invalid(
+            "UNKNOWN_NODE",
+            message,
+            "name nodes of the workflow that the job ran",
+        ),
+        NoPlan::TooManyPoints(_) => Fault::invalid(
+            "TOO_MANY_NODES",
+            message,
+            "name the first ones; everything behind them runs too",
+        ),
+        NoPlan::NothingChanged => Fault::invalid(
+            "NOTHING_TO_RUN",
+            message,
+            "name a node, or an input with another value",
+        ),
+        _ => Fault::internal(&message),
     }
 }
 

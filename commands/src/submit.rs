@@ -8,7 +8,7 @@ use domain::id::{JobId, RequestId};
 use domain::message::JobMessage;
 use domain::platform::{self, Refs};
 use domain::priority::Priority;
-use domain::request::{self, CallbackRef, Inputs, Submission};
+use domain::request::{self, CallbackRef, Fork, Inputs, Submission};
 use domain::trace::TraceParent;
 
 use crate::appender::{AppendError, Appended};
@@ -38,6 +38,7 @@ pub struct Order {
     pub priority: Option<Priority>,
     pub callbacks: Vec<CallbackRef>,
     pub retry_of: Option<JobId>,
+    pub forked_from: Option<Fork>,
     /// The same key of the same organisation always stands for the same request.
     pub idempotency_key: Option<String>,
     /// The trace (W3C `traceparent`) that it belongs to; one that is not valid is left out.
@@ -322,6 +323,7 @@ pub(crate) fn draft(
         inputs: order.inputs,
         priority: order.priority.unwrap_or(definition.graph.priority),
         retry_of: order.retry_of,
+        forked_from: order.forked_from,
         callbacks: order.callbacks,
         body_hash: String::new(),
     };

@@ -11,7 +11,9 @@ use super::asset::Asset;
 use super::callback::Callback;
 use super::context::{Position, core};
 use super::event::Event;
-use super::loaders::{AssetKey, CallbacksOf, Loaders, NODES_MAX, NodesOf, RequestKey};
+use super::loaders::{
+    AssetKey, CallbacksOf, JobKey, Loaders, MadeFrom, NODES_MAX, NodesOf, RequestKey,
+};
 use super::node::{Attempt, Node, NodeCounts};
 use super::page;
 use super::query::clean;
@@ -139,6 +141,17 @@ impl Job {
         Self(row, None)
     }
 
+    async fn made(&self, ctx: &Context<'_>, kind: &str) -> async_graphql::Result<Vec<Self>> {
+        if self.1.is_some() {
+            return Err(only_now("what was made of a job", "ask without a moment").into());
+        }
+        let key = MadeFrom(self.0.job_id.clone());
+        let made = ctx.data::<Loaders>()?.load_one(key).await?;
+        let made = made.unwrap_or_default();
+        let wanted = made.iter().filter(|job| job.origin_kind() == Some(kind));
+        Ok(wanted.cloned().map(Self::now).collect())
+    }
+
     fn node_of(&self, row: read::Node) -> Node {
         Node(row, self.1.clone())
     }
@@ -228,6 +241,28 @@ impl Job {
     /// The job that it was made from, if any: `{kind, job_id}`.
     async fn origin(&self) -> Option<Json<Value>> {
         self.0.origin.clone().map(Json)
+    }
+
+    /// The job that it was made from, as it is now.
+    #[graphql(complexity = "5 + child_complexity")]
+    async fn made_from(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Job>> {
+        let Some(older) = self.0.origin_job() else {
+            return Ok(None);
+        };
+        let key = JobKey(older.to_owned());
+        Ok(ctx.data::<Loaders>()?.load_one(key).await?.map(Job::now))
+    }
+
+    /// Jobs that took over what it had finished when it failed or was cancelled, the newest first. Of now only.
+    #[graphql(complexity = "5 + 5 * child_complexity")]
+    async fn retries(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Job>> {
+        self.made(ctx, "retry_of").await
+    }
+
+    /// Jobs that started it again in the middle, the newest first. Of now only.
+    #[graphql(complexity = "5 + 5 * child_complexity")]
+    async fn forks(&self, ctx: &Context<'_>) -> async_graphql::Result<Vec<Job>> {
+        self.made(ctx, "forked_from").await
     }
 
     /// The orchestrator that owns it.

@@ -15,6 +15,8 @@ use crate::error::Fault;
 pub(super) const NODES_MAX: i64 = 1_000;
 /// Attempts of one node that come with it.
 pub(super) const ATTEMPTS_MAX: i64 = 50;
+/// Jobs made from one job that come with it.
+pub(super) const MADE_MAX: i64 = 100;
 /// Revisions of one asset that come with it.
 const REVISIONS_MAX: i64 = 200;
 
@@ -42,6 +44,8 @@ pub(super) struct RequestKey(pub(super) String);
 pub(super) struct AssetKey(pub(super) String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct NodesOf(pub(super) String);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct MadeFrom(pub(super) String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct FanOutsOf(pub(super) String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -105,6 +109,18 @@ impl Loader<NodesOf> for Rows {
         let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
         let rows = read::nodes_of_jobs(&self.pool, &ids, NODES_MAX).await?;
         Ok(grouped(rows, |row| NodesOf(row.job_id.clone())))
+    }
+}
+
+impl Loader<MadeFrom> for Rows {
+    type Value = Arc<Vec<read::Job>>;
+    type Error = Fault;
+
+    async fn load(&self, keys: &[MadeFrom]) -> Result<HashMap<MadeFrom, Self::Value>, Fault> {
+        let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
+        let rows = read::jobs_made_from(&self.pool, &self.org, &ids, MADE_MAX).await?;
+        let older = |row: &read::Job| row.origin_job().unwrap_or_default().to_owned();
+        Ok(grouped(rows, |row| MadeFrom(older(row))))
     }
 }
 

@@ -147,6 +147,7 @@ fn order_of(viewer: &Viewer, workflow_id: String, inputs: Inputs, key: String) -
         priority: None,
         callbacks: Vec::new(),
         retry_of: None,
+        forked_from: None,
         trace: viewer.trace.clone(),
         idempotency_key: Some(key),
     }

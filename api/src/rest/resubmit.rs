@@ -80,9 +80,8 @@ pub(crate) async fn resubmit(
     }
     let writer = &app.core().writer;
     let done = if retried {
-        writer
-            .retry(JobId::of_request(request_id), viewer.actor())
-            .await?
+        let job = JobId::of_request(request_id);
+        writer.retry(job, viewer.actor()).await?.submitted
     } else {
         writer.submit(order_of(&viewer, before, key)).await?
     };
@@ -141,6 +140,7 @@ fn order_of(viewer: &Viewer, before: Submission, key: Option<String>) -> Order {
         priority: Some(before.priority),
         callbacks: before.callbacks,
         retry_of: None,
+        forked_from: None,
         trace: viewer.trace.clone(),
         idempotency_key: Some(key),
     }

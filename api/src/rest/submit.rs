@@ -274,6 +274,7 @@ async fn order_of(
         // Secrets are stored, and get their names, when nothing can go wrong any more.
         callbacks: callbacks_without_secrets(work),
         retry_of: None,
+        forked_from: None,
         trace: viewer.trace.clone(),
         idempotency_key: Some(key),
     })

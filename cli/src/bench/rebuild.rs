@@ -186,6 +186,7 @@ fn requested(request_id: RequestId) -> Append {
         inputs: serde_json::Map::new(),
         priority: domain::priority::Priority::Normal,
         retry_of: None,
+        forked_from: None,
         callbacks: Vec::new(),
         body_hash: "bench".to_owned(),
     };

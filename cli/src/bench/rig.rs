@@ -318,6 +318,7 @@ pub(super) fn plain_order(workflow: &str) -> Order {
         priority: None,
         callbacks: Vec::new(),
         retry_of: None,
+        forked_from: None,
         idempotency_key: None,
         trace: None,
     }

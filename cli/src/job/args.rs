@@ -49,7 +49,16 @@ Examples:
     Cancel(CancelArgs),
     /// Submit failed or cancelled jobs again; what they finished is reused
     #[command(after_help = STEER_HELP)]
-    Retry(SteerArgs),
+    Retry(RetryArgs),
+    /// Start an ended job again in the middle, as a new job, perhaps with other inputs
+    #[command(after_help = "\
+What is completed before the nodes that you name is taken over. These nodes run, and so do those that read
+an input which has another value, and everything behind either.
+Examples:
+  strata job fork job_... --at reproject --dry-run
+  strata job fork job_... --at reproject --input resolution=5 --watch
+  strata job fork job_... --input resolution=5")]
+    Fork(ForkArgs),
     /// Hold back what is not dispatched yet
     #[command(after_help = STEER_HELP)]
     Pause(PauseArgs),
@@ -83,6 +92,36 @@ pub(crate) struct SubmitArgs {
     #[arg(long)]
     pub(crate) watch: bool,
     /// How to print the ids
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) stack: ClientArgs,
+}
+
+/// Where to start a job again.
+#[derive(Debug, Args)]
+pub(crate) struct ForkArgs {
+    /// Id of the job; it has ended
+    pub(crate) job: JobId,
+    /// A node to start again from; without any, it starts where a changed input is read
+    #[arg(long, value_name = "NODE")]
+    pub(crate) at: Vec<String>,
+    /// An input with another value; the value is text or JSON, as the workflow declares it
+    #[arg(short, long = "input", value_name = "NAME=VALUE")]
+    pub(crate) inputs: Vec<String>,
+    /// A JSON file with inputs; `--input` wins over it
+    #[arg(long, value_name = "JSON")]
+    pub(crate) inputs_file: Option<PathBuf>,
+    /// The same key always stands for the same fork
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// Only say what would be taken over, and what would run
+    #[arg(long, conflicts_with_all = ["watch", "key"])]
+    pub(crate) dry_run: bool,
+    /// Follow the new job to its end, as `strata job watch` does
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// How to print it
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,
     #[command(flatten)]
@@ -239,6 +278,15 @@ pub(crate) struct SteerArgs {
     pub(crate) output: Format,
     #[command(flatten)]
     pub(crate) stack: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RetryArgs {
+    #[command(flatten)]
+    pub(crate) of: SteerArgs,
+    /// Only say what would be taken over, and what would run; for jobs that are named
+    #[arg(long, conflicts_with_all = ["status", "workflow", "text", "since", "until", "yes"])]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,8 +4,9 @@ use domain::id::JobId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::args::{CancelArgs, JobArgs, PauseArgs, SteerArgs};
+use super::args::{CancelArgs, JobArgs, PauseArgs, RetryArgs, SteerArgs};
 use super::find::{About, Found, no_job};
+use super::plan::{PLAN, Plan};
 use super::{bulk, submit};
 use crate::args::Format;
 use crate::client::{Client, is_code};
@@ -30,10 +31,12 @@ pub(super) const GRANTED: &str = "jobId outcome position newJobId newRequestId r
 pub(super) struct Granted {
     pub(super) job_id: String,
     outcome: String,
-    position: Option<i64>,
-    new_job_id: Option<String>,
+    pub(super) position: Option<i64>,
+    pub(super) new_job_id: Option<String>,
     new_request_id: Option<String>,
     repeated: bool,
+    #[serde(default)]
+    plan: Option<Plan>,
 }
 
 pub(super) async fn cancel(args: &CancelArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
@@ -48,8 +51,24 @@ pub(super) async fn resume(args: &SteerArgs, console: &mut Console<'_>) -> anyho
     steer(Wish::Resume, args, None, console).await
 }
 
-pub(super) async fn retry(args: &SteerArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    steer(Wish::Retry, args, None, console).await
+pub(super) async fn retry(args: &RetryArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
+    if !args.dry_run {
+        return steer(Wish::Retry, &args.of, None, console).await;
+    }
+    let args = &args.of;
+    if args.jobs.is_empty() {
+        let message = "a dry run of which jobs? Name them";
+        return Err(Stop::usage(message, "strata job retry --help"));
+    }
+    let client = Client::find(&args.stack)?;
+    let document = format!(
+        "mutation($id: String!) {{ done: retryJob(id: $id, dryRun: true) {{ {GRANTED} plan {{ {PLAN} }} }} }}"
+    );
+    for job in &args.jobs {
+        let granted = granted(&client, &document, json!({"id": job}), *job).await?;
+        granted.preview(args.output, console)?;
+    }
+    Ok(Exit::Ok)
 }
 
 async fn steer(
@@ -139,7 +158,7 @@ struct Done {
     done: Granted,
 }
 
-async fn granted(
+pub(super) async fn granted(
     client: &Client,
     document: &str,
     variables: Value,
@@ -220,20 +239,50 @@ impl Wish {
 impl Granted {
     /// For programs.
     pub(super) fn json(&self) -> Value {
+        let of = match self.outcome.as_str() {
+            "forked" => "forked_from",
+            _ => "retry_of",
+        };
         match &self.new_job_id {
-            Some(again) => json!({
-                "request_id": self.new_request_id, "job_id": again, "retry_of": self.job_id,
-                "pos": self.position, "repeated": self.repeated,
-            }),
+            Some(again) => {
+                let mut made = json!({
+                    "request_id": self.new_request_id, "job_id": again, of: self.job_id,
+                    "pos": self.position, "repeated": self.repeated,
+                });
+                if let Some(plan) = &self.plan {
+                    made["plan"] = json!(plan);
+                }
+                made
+            }
             None => json!({
                 "job_id": self.job_id, "outcome": self.outcome.replace('_', " "), "pos": self.position,
             }),
         }
     }
 
+    /// What would be taken over; nothing was done.
+    pub(super) fn preview(&self, format: Format, console: &mut Console<'_>) -> anyhow::Result<()> {
+        let Some(plan) = &self.plan else {
+            return Ok(());
+        };
+        if format == Format::Json {
+            let preview = json!({"job_id": self.job_id, "outcome": self.outcome, "plan": plan});
+            return Ok(console.data(&serde_json::to_string_pretty(&preview)?)?);
+        }
+        plan.print(console)?;
+        Ok(console.talk(&format!("{}; nothing was done", plan.sum()))?)
+    }
+
     pub(super) fn say(&self, console: &mut Console<'_>) -> anyhow::Result<()> {
         if let (Some(job), Some(request)) = (&self.new_job_id, &self.new_request_id) {
-            return submit::say(job, request, self.repeated, console);
+            submit::say(job, request, self.repeated, console)?;
+            if let Some(plan) = &self.plan {
+                console.talk(&plan.sum())?;
+                for surprise in plan.surprises() {
+                    console.talk(&surprise)?;
+                }
+            }
+            return Ok(());
         }
         let outcome = self.outcome.replace('_', " ");
         Ok(console.talk(&format!("{} is {outcome}", self.job_id))?)

@@ -7,11 +7,14 @@ mod control;
 pub(crate) mod diff;
 mod filter;
 mod find;
+mod fork;
 mod history;
+mod inputs;
 mod list;
 mod live;
 mod logs;
 mod model;
+mod plan;
 mod show;
 mod snapshot;
 pub(crate) mod submit;
@@ -37,6 +40,7 @@ pub(crate) fn run(command: &JobCommand, console: &mut Console<'_>) -> anyhow::Re
             JobCommand::Why(args) => why::run(args, console).await,
             JobCommand::Cancel(args) => control::cancel(args, console).await,
             JobCommand::Retry(args) => control::retry(args, console).await,
+            JobCommand::Fork(args) => fork::run(args, console, &stop).await,
             JobCommand::Pause(args) => control::pause(args, console).await,
             JobCommand::Resume(args) => control::resume(args, console).await,
             JobCommand::Release(args) => control::release(args, console).await,

@@ -62,7 +62,12 @@ pub(super) fn head(shown: &Snapshot) -> anyhow::Result<String> {
         _ => {}
     }
     if let Some(origin) = &job.origin {
-        lines.push(format!("origin   {}", serde_json::to_string(origin)?));
+        let field = |name: &str| origin.get(name).and_then(Value::as_str).unwrap_or("?");
+        let kind = field("kind").replace('_', " ");
+        lines.push(format!("origin   {kind} {}", field("job_id")));
+    }
+    for (word, made) in shown.made.each() {
+        lines.extend(made.map(|job| format!("made     {word} as {job}")));
     }
     if let Some(failure) = &job.failure {
         lines.push(format!("failure  {}", failure_text(failure)));

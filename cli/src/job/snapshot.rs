@@ -15,6 +15,22 @@ pub(super) struct Snapshot {
     /// What the orchestrators know of it; nothing once it has ended.
     pub(super) open: Option<OpenJob>,
     pub(super) rows: Vec<Row>,
+    /// Jobs that were made from it; those of now.
+    pub(super) made: Made,
+}
+
+/// The jobs that a job was retried and forked as, the newest first.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Made {
+    #[serde(default)]
+    pub(super) retries: Vec<Id>,
+    #[serde(default)]
+    pub(super) forks: Vec<Id>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Id {
+    pub(super) id: String,
 }
 
 /// A node of the graph; the children of a fan-out are only counted.
@@ -30,6 +46,8 @@ struct WithNodes {
     #[serde(flatten)]
     job: Job,
     nodes: Vec<Node>,
+    #[serde(flatten)]
+    made: Made,
 }
 
 /// The job with its nodes, or its request; not before the read models have come to a position.
@@ -43,13 +61,20 @@ pub(super) async fn take(
     let about = About {
         job,
         params: ", $full: Boolean!",
-        fields: format!("{JOB} nodes {{ {NODE} }}"),
+        fields: format!(
+            "{JOB} nodes {{ {NODE} }} \
+             retries @include(if: $full) {{ id }} forks @include(if: $full) {{ id }}"
+        ),
         variables: json!({"full": full, "waitFor": wait_for}),
     };
     Ok(match about.ask::<WithNodes>(client).await? {
-        Found::Job(WithNodes { job, nodes }, open) => {
+        Found::Job(WithNodes { job, nodes, made }, open) => {
             let shown = Snapshot::of(job, nodes);
-            Ok(Snapshot { open, ..shown })
+            Ok(Snapshot {
+                open,
+                made,
+                ..shown
+            })
         }
         Found::Waiting(open) => Err(open),
     })
@@ -69,6 +94,7 @@ impl Snapshot {
             job,
             open: None,
             rows,
+            made: Made::default(),
         }
     }
 
@@ -85,6 +111,9 @@ impl Snapshot {
         if let Some(fields) = job.as_object_mut() {
             fields.insert("nodes".to_owned(), nodes.collect());
             fields.insert("quarantined".to_owned(), self.is_quarantined().into());
+            for (word, made) in self.made.each() {
+                fields.insert(format!("{word}_as"), made.collect());
+            }
         }
         job
     }
@@ -92,6 +121,20 @@ impl Snapshot {
     pub(super) fn is_quarantined(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.quarantined)
     }
+}
+
+impl Made {
+    /// What was done to the job, and the ids of the jobs that came of it.
+    pub(super) fn each(&self) -> [(&'static str, impl Iterator<Item = &str>); 2] {
+        [
+            ("retried", ids(&self.retries)),
+            ("forked", ids(&self.forks)),
+        ]
+    }
+}
+
+fn ids(jobs: &[Id]) -> impl Iterator<Item = &str> {
+    jobs.iter().map(|job| job.id.as_str())
 }
 
 impl Row {

@@ -1,20 +1,17 @@
 //! `strata job submit`.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use domain::definition::model::ValueType;
 use domain::id::JobId;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::args::SubmitArgs;
+use super::inputs::Given;
 use super::watch;
 use crate::args::Format;
 use crate::client::Client;
-use crate::exit::{Exit, Stop};
+use crate::exit::Exit;
 use crate::output::Console;
-use crate::source;
 
 const SUBMIT: &str = "mutation($input: SubmitInput!) { \
      submitJob(input: $input) { requestId jobId assetId position repeated } }";
@@ -35,9 +32,10 @@ pub(super) async fn run(
     console: &mut Console<'_>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Exit> {
-    let given = given(args)?;
+    let given = Given::read(&args.inputs, args.inputs_file.as_deref(), "submit")?;
     let client = Client::find(&args.stack)?;
-    let inputs = inputs(args, given, &client).await?;
+    let workflow = (&*args.workflow, args.workflow_version);
+    let inputs = given.resolve(&client, workflow).await?;
     let submitted = submit(
         &client,
         json!({
@@ -104,72 +102,4 @@ pub(super) fn say(
         ""
     };
     Ok(console.talk(&format!("request {request}{again}"))?)
-}
-
-/// The inputs as they were typed, by name.
-fn given(args: &SubmitArgs) -> anyhow::Result<Vec<(&str, &str)>> {
-    let mut seen = BTreeSet::new();
-    let mut given = Vec::new();
-    for text in &args.inputs {
-        let (name, value) = text.split_once('=').ok_or_else(|| {
-            let message = format!("--input {text}: write NAME=VALUE");
-            Stop::usage(message, "strata job submit --help")
-        })?;
-        if !seen.insert(name) {
-            let message = format!("--input {name} is given twice");
-            return Err(Stop::usage(message, "strata job submit --help"));
-        }
-        given.push((name, value));
-    }
-    Ok(given)
-}
-
-/// The inputs of the file and of the command line, as the workflow declares them.
-async fn inputs(
-    args: &SubmitArgs,
-    given: Vec<(&str, &str)>,
-    client: &Client,
-) -> anyhow::Result<Map<String, Value>> {
-    let mut inputs = match &args.inputs_file {
-        Some(path) => source::json_object(path)?,
-        None => Map::new(),
-    };
-    if given.is_empty() {
-        return Ok(inputs);
-    }
-    let kinds = kinds(args, client).await?;
-    for (name, value) in given {
-        let kind = kinds.get(name).copied();
-        inputs.insert(name.to_owned(), source::value_of(value, kind));
-    }
-    Ok(inputs)
-}
-
-/// The types of the workflow's inputs; none if there is no such workflow, which the server will say.
-async fn kinds(args: &SubmitArgs, client: &Client) -> anyhow::Result<BTreeMap<String, ValueType>> {
-    #[derive(Deserialize)]
-    struct Answer {
-        workflow: Option<Version>,
-    }
-    #[derive(Deserialize)]
-    struct Version {
-        inputs: BTreeMap<String, Input>,
-    }
-    #[derive(Deserialize)]
-    struct Input {
-        #[serde(rename = "type")]
-        kind: ValueType,
-    }
-    let document =
-        "query($id: String!, $version: Int) { workflow(id: $id, version: $version) { inputs } }";
-    let variables = json!({"id": args.workflow, "version": args.workflow_version});
-    let answer: Answer = client.ask(document, variables).await?;
-    let inputs = answer
-        .workflow
-        .map(|version| version.inputs)
-        .unwrap_or_default();
-    Ok(inputs
-        .into_iter()
-        .map(|(name, input)| (name, input.kind))
-        .collect())
 }

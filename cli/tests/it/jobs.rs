@@ -63,6 +63,57 @@ fn jobs_are_submitted_watched_explained_and_steered() {
 }
 
 #[test]
+fn a_job_is_forked_after_a_look_at_what_it_would_take_over() {
+    let stack = Stack::up("jobs-fork");
+    let job = stack.submit(&["hello_world", "-i", "name=Ada"]);
+    until("it ends", || stack.status(&job) == "COMPLETED");
+    let fork = ["job", "fork", &job, "-i", "name=Bob"];
+    let would = stack.run(&[&fork[..], &["--dry-run"]].concat());
+    assert_eq!(would.code, 0, "{}", would.err);
+    assert!(would.out.contains("it reads `name`"), "{}", would.out);
+    assert!(would.err.contains("nothing was done"), "{}", would.err);
+    let json = stack.json(&[&fork[..], &["--dry-run"]].concat());
+    assert_eq!(json["plan"]["nodes"][0]["fate"], "RUNS");
+    assert_eq!(json["plan"]["changed_inputs"][0], "name");
+
+    let done = stack.run(&[&fork[..], &["--key", "f", "--watch"]].concat());
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.err.contains("`greet` runs too"), "{}", done.err);
+    let made = done.out.trim();
+    let result: Value = serde_json::from_str(&stack.run(&["job", "result", made]).out).unwrap();
+    assert_eq!(result["greeting"], "Hello, Bob!");
+    assert_eq!(
+        stack.run(&[&fork[..], &["--key", "f"]].concat()).out.trim(),
+        made
+    );
+    let shown = stack.run(&["job", "show", made]).out;
+    assert!(shown.contains(&format!("forked from {job}")), "{shown}");
+    let shown = stack.run(&["job", "show", &job]).out;
+    assert!(shown.contains(&format!("forked as {made}")), "{shown}");
+    let shown = stack.json(&["job", "show", &job]);
+    assert_eq!(shown["forked_as"], serde_json::json!([made]));
+
+    let nobody = "job_00000000000000000000000000000000";
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["job", "fork", &job], 2, "nothing would run"),
+        (
+            &["job", "fork", &job, "--at", "gret"],
+            2,
+            "did you mean `greet`?",
+        ),
+        (&["job", "fork", &job, "-i", "nam=x"], 2, "nam"),
+        (&["job", "fork", nobody, "--at", "greet"], 4, "no job"),
+        (&["job", "retry", &job, "--dry-run"], 5, "COMPLETED"),
+        (&["job", "retry", "--dry-run"], 2, "Name them"),
+    ];
+    for (args, code, words) in cases {
+        let done = stack.run(args);
+        assert_eq!(done.code, *code, "{args:?}: {}", done.err);
+        assert!(done.err.contains(words), "{args:?}: {}", done.err);
+    }
+}
+
+#[test]
 fn what_cannot_be_done_is_said_with_its_exit_code() {
     let stack = Stack::up("jobs-refused");
     let nobody = "job_00000000000000000000000000000000";

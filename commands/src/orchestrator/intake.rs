@@ -13,7 +13,7 @@ use domain::event::Event as AnyEvent;
 use domain::id::{JobId, OwnerId, RequestId};
 use domain::job::command::Create;
 use domain::job::event::{JobCreated, Origin};
-use domain::job::{Fence, State, plan_retry};
+use domain::job::{Fence, Plan, State, plan_fork, plan_retry};
 use domain::message::JobMessage;
 use domain::request::{self, Progress, Submission};
 use domain::trace::TraceParent;
@@ -273,17 +273,14 @@ impl Intake {
                 env: self.env.clone(),
                 priority: submission.priority,
                 fail_fast: self.fail_fast,
-                origin: submission.retry_of.map(Origin::RetryOf),
+                origin: origin(submission),
             },
             reused_nodes: Vec::new(),
             reused_children: Vec::new(),
         };
-        if let Some(older) = submission.retry_of {
-            let older = self.writer.fold_job(older).await?;
-            if let Ok(plan) = plan_retry(&older.state) {
-                create.reused_nodes = plan.nodes;
-                create.reused_children = plan.children;
-            }
+        if let Some(plan) = self.plan(submission, &create.job.inputs).await? {
+            create.reused_nodes = plan.nodes;
+            create.reused_children = plan.children;
         }
         let fence = Fence {
             owner: self.owner,
@@ -296,6 +293,25 @@ impl Intake {
         held.trace = waiting.trace;
         held.companions = vec![self.assignment(waiting, submission, job_id)?];
         Ok((held, create))
+    }
+
+    /// What the new job takes over, if it is made from an older one. That one has ended, so this is what
+    /// whoever asked was told.
+    async fn plan(
+        &self,
+        submission: &Submission,
+        inputs: &Map<String, Value>,
+    ) -> Result<Option<Plan>, LoadError> {
+        let planned = if let Some(older) = submission.retry_of {
+            plan_retry(&self.writer.fold_job(older).await?.state)
+        } else if let Some(fork) = &submission.forked_from {
+            let older = self.writer.fold_job(fork.job_id).await?;
+            plan_fork(&older.state, &fork.at, inputs)
+        } else {
+            return Ok(None);
+        };
+        // Without a plan everything runs, which is never wrong.
+        Ok(planned.ok())
     }
 
     /// What the request gets in the commit that makes the job.
@@ -328,6 +344,12 @@ impl Intake {
             closes: false,
         })
     }
+}
+
+fn origin(submission: &Submission) -> Option<Origin> {
+    let retry = submission.retry_of.map(Origin::RetryOf);
+    let fork = submission.forked_from.as_ref();
+    retry.or_else(|| fork.map(|fork| Origin::ForkedFrom(fork.job_id)))
 }
 
 async fn pause(shutdown: &CancellationToken) {

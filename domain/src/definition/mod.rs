@@ -16,6 +16,7 @@ mod load;
 pub mod model;
 mod pages;
 mod place;
+mod reads;
 mod report;
 mod scalar;
 mod schema;

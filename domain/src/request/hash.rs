@@ -30,6 +30,9 @@ pub fn body_hash(submission: &Submission) -> String {
     if let (Some(job), Value::Object(body)) = (submission.retry_of, &mut body) {
         body.insert("retry_of".to_owned(), json!(job));
     }
+    if let (Some(fork), Value::Object(body)) = (&submission.forked_from, &mut body) {
+        body.insert("forked_from".to_owned(), json!(fork));
+    }
     let patience = |c: &CallbackRef| c.retry_count.is_some() || c.timeout_seconds.is_some();
     if let (true, Value::Object(body)) = (submission.callbacks.iter().any(patience), &mut body) {
         let each = submission.callbacks.iter();

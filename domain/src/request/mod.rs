@@ -28,4 +28,4 @@ pub use limits::{
 };
 pub use rejection::Rejection;
 pub use state::{Progress, State};
-pub use submission::{CallbackRef, Inputs, Submission};
+pub use submission::{CallbackRef, Fork, Inputs, Submission};

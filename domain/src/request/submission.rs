@@ -31,10 +31,22 @@ pub struct Submission {
     /// The job whose finished work the new one takes over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<JobId>,
+    /// The same, of a job that ended and is started again in the middle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Fork>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks: Vec<CallbackRef>,
     /// Tells a repeated submission from another one; see [`body_hash`](super::body_hash()).
     pub body_hash: String,
+}
+
+/// Where a new job starts again in an older one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fork {
+    pub job_id: JobId,
+    /// Names of nodes, sorted; what reads a changed input runs again besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<String>,
 }
 
 /// Where to call when the job ends; the secret itself is kept outside the log (C-28).

@@ -40,6 +40,7 @@ fn submission() -> Submission {
         inputs: map(json!({"name": "Ada"})),
         priority: Priority::Normal,
         retry_of: None,
+        forked_from: None,
         callbacks: vec![callback("https://example.org/done")],
         body_hash: String::new(),
     };
@@ -145,7 +146,7 @@ fn another_body_under_the_same_id_is_a_conflict() {
 
 #[test]
 fn the_body_hash_covers_what_the_caller_chose_and_nothing_else() {
-    let changes: [fn(&mut Submission); 10] = [
+    let changes: [fn(&mut Submission); 12] = [
         |s| s.org_id.push('x'),
         |s| s.platform_id.push('x'),
         |s| s.workflow_id.push('x'),
@@ -156,6 +157,8 @@ fn the_body_hash_covers_what_the_caller_chose_and_nothing_else() {
         |s| s.callbacks.clear(),
         |s| s.callbacks[0].retry_count = Some(3),
         |s| s.callbacks[0].timeout_seconds = Some(3),
+        |s| s.forked_from = Some(fork(&[])),
+        |s| s.forked_from = Some(fork(&["a"])),
     ];
     for (index, change) in changes.into_iter().enumerate() {
         let mut other = submission();
@@ -167,6 +170,18 @@ fn the_body_hash_covers_what_the_caller_chose_and_nothing_else() {
     same.asset_id = None;
     same.callbacks[0].secret_ref = None;
     assert_eq!(body_hash(&same), submission().body_hash);
+    let at = |names| {
+        let mut forked = submission();
+        forked.forked_from = Some(fork(names));
+        body_hash(&forked)
+    };
+    assert_ne!(at(&["a"]), at(&["b"]), "where it starts again counts");
+}
+
+fn fork(at: &[&str]) -> Fork {
+    let job_id = JobId::of_request(RequestId::from_key("acme", "older"));
+    let at = at.iter().map(|name| (*name).to_owned()).collect();
+    Fork { job_id, at }
 }
 
 #[test]

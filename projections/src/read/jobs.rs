@@ -42,6 +42,18 @@ pub struct Job {
 }
 
 impl Job {
+    /// How it was made from another job (`retry_of`, `forked_from`), if it was.
+    #[must_use]
+    pub fn origin_kind(&self) -> Option<&str> {
+        self.origin.as_ref()?.get("kind")?.as_str()
+    }
+
+    /// The job that it was made from, if any.
+    #[must_use]
+    pub fn origin_job(&self) -> Option<&str> {
+        self.origin.as_ref()?.get("job_id")?.as_str()
+    }
+
     /// Where the list goes on after this row.
     #[must_use]
     pub fn cursor(&self) -> String {
@@ -173,6 +185,24 @@ async fn by_id(pool: &PgPool, org_id: Option<&str>, ids: &[String]) -> Result<Ve
         .push("::text is null or org_id = ")
         .push_bind(org_id)
         .push(")");
+    Ok(query.build_query_as().fetch_all(pool).await?)
+}
+
+/// Jobs of the organisation that were made from these, the newest first; at most so many of each.
+pub async fn jobs_made_from(
+    pool: &PgPool,
+    org_id: &str,
+    ids: &[String],
+    each_max: i64,
+) -> Result<Vec<Job>, Error> {
+    let mut query = QueryBuilder::new("select made.* from unnest(");
+    query.push_bind(ids);
+    query.push("::text[]) older (id) cross join lateral (");
+    query.push(SELECT);
+    query.push(" where origin is not null and origin ->> 'job_id' = older.id and org_id = ");
+    query.push_bind(org_id);
+    query.push(" order by created_at desc, job_id desc limit ");
+    query.push_bind(each_max).push(") made");
     Ok(query.build_query_as().fetch_all(pool).await?)
 }
 

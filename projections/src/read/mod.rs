@@ -31,7 +31,7 @@ pub use feed::{
 };
 pub(crate) use history::{job_counts_at, jobs_at};
 pub(crate) use jobs::jobs_of;
-pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id, matching_jobs};
+pub use jobs::{Job, JobFilter, job, job_counts, jobs, jobs_by_id, jobs_made_from, matching_jobs};
 pub use nodes::{
     AttemptFilter, ChildCounts, ChildFilter, Node, TaskResult, attempts, attempts_of_nodes,
     children, fan_outs, fan_outs_of_jobs, node, nodes_of_jobs,

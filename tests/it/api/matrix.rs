@@ -54,6 +54,11 @@ const MUTATIONS: &[(&str, Need, &str)] = &[
     ("submitJobs", 1, "submitJobs(inputs: []) { index }"),
     ("cancelJob", 1, "cancelJob(id: \"JOB\") { outcome }"),
     ("retryJob", 1, "retryJob(id: \"JOB\") { outcome }"),
+    (
+        "forkJob",
+        1,
+        "forkJob(id: \"JOB\", at: [\"only\"]) { outcome }",
+    ),
     ("pauseJob", 1, "pauseJob(id: \"JOB\") { outcome }"),
     ("resumeJob", 1, "resumeJob(id: \"JOB\") { outcome }"),
     ("releaseJob", 2, "releaseJob(id: \"JOB\") { outcome }"),
@@ -120,6 +125,7 @@ const MUTATIONS: &[(&str, Need, &str)] = &[
 const OF_ONE: &[&str] = &[
     "cancelJob",
     "retryJob",
+    "forkJob",
     "pauseJob",
     "resumeJob",
     "releaseJob",

@@ -36,7 +36,8 @@ impl<S: tracing::Subscriber> Layer<S> for Counter {
 const QUERY: &str = "query($n: Int!) { jobs(first: $n) { nodes {
     id status request { id job { id } } asset { id revisions { number } currentJob { id } }
     nodes { id status input attempts { number } childCounts { total } }
-    edges { from to } timeline { node } callbacks { id deliveries { attempt } } } } }";
+    edges { from to } timeline { node } callbacks { id deliveries { attempt } }
+    retries { id } forks { id madeFrom { id } } } } }";
 
 #[tokio::test]
 async fn a_list_costs_the_same_number_of_statements_for_two_jobs_and_for_forty() {

@@ -1,6 +1,7 @@
 //! The spine as real processes on real Postgres and NATS, which get killed.
 
 mod faults;
+mod forks;
 mod giant;
 mod handlers;
 mod hostile;

@@ -293,6 +293,7 @@ pub(crate) fn order(workflow: &str, inputs: Map<String, Value>) -> Order {
         priority: None,
         callbacks: Vec::new(),
         retry_of: None,
+        forked_from: None,
         idempotency_key: None,
         trace: None,
     }

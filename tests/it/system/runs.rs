@@ -104,7 +104,7 @@ async fn a_job_is_cancelled_paused_resumed_and_retried() {
     rig.all_ended(DEADLINE).await;
     let first = rig.writer.retry(doomed.job_id, "test").await.unwrap();
     let second = rig.writer.retry(doomed.job_id, "test").await.unwrap();
-    assert_eq!(first.job_id, second.job_id);
+    assert_eq!(first.submitted.job_id, second.submitted.job_id);
     assert!(rig.writer.retry(held.job_id, "test").await.is_err());
     rig.all_ended(DEADLINE).await;
     invariants::check(&rig).await;

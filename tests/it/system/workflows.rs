@@ -3,7 +3,7 @@
 /// All of them, for the log of every rig.
 pub(super) const ALL: &[&str] = &[
     NOTHING, ONE, CHAIN, FAN, WIDE, CHOICE, FLAKY, DOOMED, PATIENT, DEADLY, NAP, PHASES, BIG,
-    HANDLERS, ELSEWHERE, LOW, HIGH, LONG, REST, HALF,
+    HANDLERS, ELSEWHERE, LOW, HIGH, LONG, REST, HALF, RELAY,
 ];
 
 /// No task at all: the job ends with its first append.
@@ -314,4 +314,34 @@ nodes:
     next: no
   no: { type: task, handler: fail, params: { error_message: half way, class: permanent }, next: END }
   END: { type: end }
+"#;
+
+/// A task whose output two arms work with: a fan-out with its join, and two tasks in a row. What a fork is made of.
+const RELAY: &str = r#"
+workflow_id: relay
+name: Relay
+version: 1
+inputs:
+  source: { type: string, default: s }
+  word: { type: string, default: one }
+  items: { type: integer, default: 6 }
+nodes:
+  START: { type: start, next: fetch }
+  fetch: { type: task, handler: echo, params: { message: "{{ inputs.source }}" }, next: [tiles, say] }
+  tiles:
+    type: fan_out
+    source: "{{ inputs.items }}"
+    task: { handler: hello_world_reply, params: { greeting: "a greeting that is not short, number {{ index }}", index: "{{ index }}" } }
+    next: join
+  join: { type: fan_in, handler: hello_world_summary, next: END }
+  say:
+    type: task
+    handler: echo
+    params: { message: "{{ nodes.fetch.output.echoed_params.message }} {{ inputs.word }}" }
+    next: last
+  last: { type: task, handler: echo, params: { message: "{{ nodes.say.output.echoed_params.message }}!" }, next: END }
+  END: { type: end }
+result:
+  said: "{{ nodes.last.output.echoed_params.message }}"
+  replies: "{{ nodes.join.output.replies }}"
 "#;

@@ -311,14 +311,9 @@ impl Run {
             message,
             ..
         } = &failure;
-        // Its owner decides whether it is tried again, and says so when it is not.
-        tracing::info!(
-            handler = self.task.handler,
-            ?class,
-            code,
-            failure = message,
-            "a run failed"
-        );
+        // Its owner decides whether it is tried again, and says so when it is not. The message may quote inputs and
+        // names of files: it belongs to the event and to the log of the attempt, which are the organisation's.
+        tracing::info!(handler = self.task.handler, ?class, code, "a run failed");
         self.log.line(Level::Error, &format!("{code}: {message}"));
         outcome::failed(failure)
     }

@@ -132,6 +132,7 @@ impl Assets {
             priority: last.priority.parse().ok(),
             callbacks: serde_json::from_value(last.callbacks)?,
             retry_of: None,
+            forked_from: None,
             idempotency_key: None,
             trace: viewer.trace.clone(),
         };

@@ -110,8 +110,10 @@ impl Bulk {
         let mut outcomes = stream::iter(each).buffered(AT_ONCE);
         while let Some((job_id, outcome)) = outcomes.next().await {
             match outcome {
-                Ok(done) => {
+                Ok(mut done) => {
                     answer.position = answer.position.max(done.position);
+                    // A thousand plans are no answer.
+                    done.plan = None;
                     answer.done.push(done);
                 }
                 Err(fault) => answer.failed.push(BulkFailure {

@@ -1,10 +1,15 @@
 //! Steering one job.
 
-use async_graphql::{Context, Object, SimpleObject};
+use async_graphql::{Context, Json, Object, SimpleObject};
 use commands::control::Controlled;
+use commands::fork::ForkOrder;
+use commands::older::Reusing;
 use domain::access::Role;
 use domain::id::JobId;
+use domain::job::Plan;
+use serde_json::{Map, Value};
 
+use super::reuse::ReusePlan;
 use crate::app::Core;
 use crate::error::Fault;
 use crate::graphql::context::{Position, core, viewer};
@@ -19,14 +24,18 @@ pub(super) struct JobPayload {
     /// Nothing if there was nothing to write.
     pub(super) position: Option<Position>,
     pub(super) job_id: String,
-    /// `cancelled`, `withdrawn`, `already_cancelled`, `paused`, `resumed`, `retried` or `released`.
+    /// `cancelled`, `withdrawn`, `already_cancelled`, `paused`, `resumed`, `retried`, `forked` or `released`; in a dry
+    /// run `would_retry` or `would_fork`.
     pub(super) outcome: String,
-    /// Of a retry: the new job.
+    /// Of a retry or a fork: the new job.
     pub(super) new_job_id: Option<String>,
-    /// Of a retry: the request of the new job.
+    /// Of a retry or a fork: the request of the new job.
     pub(super) new_request_id: Option<String>,
-    /// Of a retry: it had been retried before, as that job.
+    /// Of a retry: it had been retried before, as that job. Of a fork: the same key had been used before, for the
+    /// same fork.
     pub(super) repeated: bool,
+    /// Of one retry or fork: what the new job takes over, and what it runs.
+    pub(super) plan: Option<ReusePlan>,
 }
 
 /// What may be wished for, of one job or of many.
@@ -53,9 +62,63 @@ impl Jobs {
         one(ctx, &id, Wish::Cancel, reason).await
     }
 
-    /// Makes a new job that takes over what a failed or cancelled one has finished.
-    async fn retry_job(&self, ctx: &Context<'_>, id: String) -> async_graphql::Result<JobPayload> {
-        one(ctx, &id, Wish::Retry, None).await
+    /// Makes a new job that takes over what a failed or cancelled one has finished. With `dryRun` nothing is
+    /// written, and the answer says what would be taken over.
+    #[graphql(complexity = "100 + child_complexity")]
+    async fn retry_job(
+        &self,
+        ctx: &Context<'_>,
+        id: String,
+        #[graphql(default)] dry_run: bool,
+    ) -> async_graphql::Result<JobPayload> {
+        if !dry_run {
+            return one(ctx, &id, Wish::Retry, None).await;
+        }
+        let viewer = viewer(ctx)?.require(Role::Writer)?;
+        let core = core(ctx)?;
+        let job = owned(core, viewer, &id).await?;
+        let plan = core.writer.preview_retry(job).await.map_err(Fault::from)?;
+        Ok(preview(job, "would_retry", plan))
+    }
+
+    /// Makes a new job that starts an ended one again in the middle, perhaps with other inputs. It takes over what is
+    /// completed, and runs the nodes that are named, those that read an input which has another value, and
+    /// everything behind either. With `dryRun` nothing is written, and the answer says what would be taken over.
+    #[graphql(complexity = "100 + child_complexity")]
+    async fn fork_job(
+        &self,
+        ctx: &Context<'_>,
+        id: String,
+        #[graphql(
+            default,
+            desc = "Nodes to start again from; without any, it starts where a changed input is read."
+        )]
+        at: Vec<String>,
+        #[graphql(desc = "Inputs with another value; all others stay what they were.")]
+        inputs: Option<Json<Map<String, Value>>>,
+        #[graphql(
+            desc = "The same key always stands for the same fork; each call without one is a new one."
+        )]
+        idempotency_key: Option<String>,
+        #[graphql(default)] dry_run: bool,
+    ) -> async_graphql::Result<JobPayload> {
+        let viewer = viewer(ctx)?.require(Role::Writer)?;
+        let core = core(ctx)?;
+        let job = owned(core, viewer, &id).await?;
+        let order = ForkOrder {
+            job,
+            at,
+            inputs: inputs.map(|inputs| inputs.0).unwrap_or_default(),
+            idempotency_key,
+            actor: viewer.actor().to_owned(),
+            trace: viewer.trace.clone(),
+        };
+        if dry_run {
+            let plan = core.writer.preview_fork(&order).await;
+            return Ok(preview(job, "would_fork", plan.map_err(Fault::from)?));
+        }
+        let forked = core.writer.fork(order).await.map_err(Fault::from)?;
+        Ok(made(job, "forked", forked))
     }
 
     /// Holds back what is not dispatched yet.
@@ -132,13 +195,8 @@ pub(super) async fn grant(
         Wish::Pause => (writer.pause(job, reason, actor).await?, "paused"),
         Wish::Resume => (writer.resume(job, actor).await?, "resumed"),
         Wish::Retry => {
-            let submitted = writer.retry(job, actor).await?;
-            return Ok(JobPayload {
-                new_job_id: Some(submitted.job_id.to_string()),
-                new_request_id: Some(submitted.request_id.to_string()),
-                repeated: submitted.repeated,
-                ..payload(job, "retried", Some(submitted.pos))
-            });
+            let retried = writer.retry(job, actor).await?;
+            return Ok(made(job, "retried", retried));
         }
     };
     Ok(match done {
@@ -146,6 +204,25 @@ pub(super) async fn grant(
         Controlled::Withdrawn { pos } => payload(job, "withdrawn", Some(pos)),
         Controlled::AlreadyCancelled => payload(job, "already_cancelled", None),
     })
+}
+
+/// A new job that was made from this one.
+fn made(job: JobId, outcome: &str, made: Reusing) -> JobPayload {
+    let Reusing { submitted, plan } = made;
+    JobPayload {
+        new_job_id: Some(submitted.job_id.to_string()),
+        new_request_id: Some(submitted.request_id.to_string()),
+        repeated: submitted.repeated,
+        plan: Some(plan.into()),
+        ..payload(job, outcome, Some(submitted.pos))
+    }
+}
+
+fn preview(job: JobId, outcome: &str, plan: Plan) -> JobPayload {
+    JobPayload {
+        plan: Some(plan.into()),
+        ..payload(job, outcome, None)
+    }
 }
 
 fn payload(job: JobId, outcome: &str, pos: Option<u64>) -> JobPayload {
@@ -156,5 +233,6 @@ fn payload(job: JobId, outcome: &str, pos: Option<u64>) -> JobPayload {
         new_job_id: None,
         new_request_id: None,
         repeated: false,
+        plan: None,
     }
 }

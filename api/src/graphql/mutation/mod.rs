@@ -5,6 +5,7 @@ mod bulk;
 mod callbacks;
 mod jobs;
 mod operation;
+mod reuse;
 mod submit;
 
 use async_graphql::MergedObject;

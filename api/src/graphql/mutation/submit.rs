@@ -164,6 +164,7 @@ async fn submit(core: &Core, viewer: &Viewer, input: SubmitInput) -> Result<Subm
         priority: input.priority.map(Priority::domain),
         callbacks,
         retry_of: None,
+        forked_from: None,
         idempotency_key: input.idempotency_key,
         trace: viewer.trace.clone(),
     };

@@ -2,6 +2,7 @@
 
 mod control;
 mod fan;
+mod fork;
 mod reports;
 mod reuse;
 mod rig;
