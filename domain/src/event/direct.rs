@@ -82,17 +82,27 @@ mod tests {
 
     #[test]
     fn events_are_read_straight_as_they_are_read_the_general_way() {
-        check(json!({"type": "node_dispatched", "node": "a__1", "attempt": 1, "epoch": 2, "handler": "echo",
-            "queue": "q", "priority": "high", "params": {"type": "x", "n": 1.5}, "timeout_seconds": 3, "deadline_at": AT}));
-        check(json!({"type": "node_started", "node": "a", "attempt": 1, "epoch": 2, "run": RUN, "worker": "w",
-            "deadline_at": AT}));
-        check(json!({"type": "node_completed", "node": "a", "attempt": 1, "epoch": 2, "run": RUN, "worker": "w",
-            "output": [1, {"type": "y"}], "metrics": {"m": 1}}));
-        check(json!({"type": "node_failed", "node": "a", "attempt": 1, "epoch": 2, "retry_at": AT,
-            "failure": crate::failure::Failure::new(crate::failure::FailureClass::Cancelled, "c", "m")}));
-        check(json!({"type": "job_created", "job_id": "job_00000000000000000000000000000007",
+        check(
+            json!({"type": "node_dispatched", "node": "a__1", "attempt": 1, "epoch": 2, "handler": "echo",
+            "queue": "q", "priority": "high", "params": {"type": "x", "n": 1.5}, "timeout_seconds": 3, "deadline_at": AT}),
+        );
+        check(
+            json!({"type": "node_started", "node": "a", "attempt": 1, "epoch": 2, "run": RUN, "worker": "w",
+            "deadline_at": AT}),
+        );
+        check(
+            json!({"type": "node_completed", "node": "a", "attempt": 1, "epoch": 2, "run": RUN, "worker": "w",
+            "output": [1, {"type": "y"}], "metrics": {"m": 1}}),
+        );
+        check(
+            json!({"type": "node_failed", "node": "a", "attempt": 1, "epoch": 2, "retry_at": AT,
+            "failure": crate::failure::Failure::new(crate::failure::FailureClass::Cancelled, "c", "m")}),
+        );
+        check(
+            json!({"type": "job_created", "job_id": "job_00000000000000000000000000000007",
             "request_id": "req_00000000000000000000000000000007",
-            "workflow": {"id": "w", "version": 1, "hash": "h"}, "inputs": {"type": "z"}, "priority": "low"}));
+            "workflow": {"id": "w", "version": 1, "hash": "h"}, "inputs": {"type": "z"}, "priority": "low"}),
+        );
     }
 
     #[test]

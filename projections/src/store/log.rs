@@ -31,11 +31,7 @@ impl Entry {
 }
 
 fn decode(kind: &str, schema_ver: i16, payload: &[u8]) -> Result<Event, DecodeError> {
-    domain::event::decode(
-        kind,
-        u16::try_from(schema_ver).unwrap_or(u16::MAX),
-        payload,
-    )
+    domain::event::decode(kind, u16::try_from(schema_ver).unwrap_or(u16::MAX), payload)
 }
 
 /// One event in the bytes in which it came: whoever reads all of the log copies nothing that is not kept.
@@ -57,7 +53,16 @@ impl<'a> Seen<'a> {
         let Some(columns) = sent::row(bytes)? else {
             return Ok(None);
         };
-        let [pos, stream_id, version, kind, schema_ver, org_id, payload, recorded_at] = columns;
+        let [
+            pos,
+            stream_id,
+            version,
+            kind,
+            schema_ver,
+            org_id,
+            payload,
+            recorded_at,
+        ] = columns;
         Ok(Some(Self {
             pos: sent::bigint(pos)?,
             stream_id: sent::text(stream_id)?,
@@ -92,11 +97,7 @@ impl Seen<'_> {
 }
 
 /// The events after `cursor` and up to `upto`, as fast as they can be had.
-pub(crate) async fn range(
-    db: &mut PgConnection,
-    cursor: i64,
-    upto: i64,
-) -> sqlx::Result<Sent<'_>> {
+pub(crate) async fn range(db: &mut PgConnection, cursor: i64, upto: i64) -> sqlx::Result<Sent<'_>> {
     // COPY takes no parameters; these are numbers.
     let query = format!(
         "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at

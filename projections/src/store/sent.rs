@@ -41,9 +41,7 @@ impl<'c> Sent<'c> {
 }
 
 /// Takes the next row off; none of its columns is null. `None` after the last one.
-pub(crate) fn row<'a, const N: usize>(
-    bytes: &mut &'a [u8],
-) -> sqlx::Result<Option<[&'a [u8]; N]>> {
+pub(crate) fn row<'a, const N: usize>(bytes: &mut &'a [u8]) -> sqlx::Result<Option<[&'a [u8]; N]>> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -102,11 +100,15 @@ mod tests {
     #[test]
     fn rows_are_read_as_postgres_documents_them() {
         let sent = [
-            0, 2, 0, 0, 0, 2, b'a', b'b', 0, 0, 0, 2, 1, 2, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 7, 255, 255,
+            0, 2, 0, 0, 0, 2, b'a', b'b', 0, 0, 0, 2, 1, 2, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 7,
+            255, 255,
         ];
         let mut rest = &sent[..];
         let [name, number] = row(&mut rest).unwrap().unwrap();
-        assert_eq!((text(name).unwrap(), smallint(number).unwrap()), ("ab", 258));
+        assert_eq!(
+            (text(name).unwrap(), smallint(number).unwrap()),
+            ("ab", 258)
+        );
         let [name, number] = row(&mut rest).unwrap().unwrap();
         assert_eq!((text(name).unwrap(), smallint(number).unwrap()), ("", 7));
         assert!(row::<2>(&mut rest).unwrap().is_none());
