@@ -34,11 +34,13 @@ pub(super) async fn in_order(pool: &PgPool, upto: i64) -> anyhow::Result<Duratio
     Ok(start.elapsed())
 }
 
-/// The last position, with fresh statistics and all pages seen: what ran for a while has that anyway.
+/// The last position, with fresh statistics, all pages seen, and nothing of the making of the log left to be written: what
+/// ran for a while has that anyway.
 pub(super) async fn settle(pool: &PgPool) -> anyhow::Result<i64> {
     sqlx::query("vacuum analyze dagapp.events")
         .execute(pool)
         .await?;
+    sqlx::query("checkpoint").execute(pool).await?;
     Ok(sqlx::query_scalar("select pos from dagapp.log_head")
         .fetch_one(pool)
         .await?)

@@ -3,6 +3,7 @@
 //! The log is made by the domain: jobs that fan out, each with its request, many side by side. What it is held against
 //! is reading the same events in order, range by range, in the same run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use super::fixture::{context, graph, workflow};
 use super::fold::history;
 use super::meter::{megabytes, now, percentile_ms, resident_bytes};
 use super::rig::Rig;
-use super::{Figure, fanout, limit, look, shapes};
+use super::{Figure, fanout, limit, look, read, shapes};
 
 /// Tasks of one job.
 const CHILDREN: u32 = 8;
@@ -39,6 +40,7 @@ pub(super) async fn measure(rig: &Rig, events: u32) -> anyhow::Result<Vec<Figure
     make_log(rig, u64::from(events)).await?;
     let head = projections::read::head(&rig.pool).await?;
     projections::read::wait_for(&rig.pool, head, DEADLINE).await?;
+    read::settle(&rig.pool).await?;
     // Twice, and the better one: the first may have to fetch it from the disk.
     let limits = [
         limit::read_in_order(&rig.pool).await?,
@@ -62,12 +64,20 @@ async fn rebuilt(rig: &Rig) -> anyhow::Result<Figure> {
     let head = projections::read::head(&rig.pool).await?;
     let memory_before = megabytes(resident_bytes()?);
     let mut memory = Vec::new();
+    let mut phases: BTreeMap<&str, f64> = BTreeMap::new();
+    let (progress, seen) = watch::channel(Progress::default());
     let start = now();
-    let mut running = Box::pin(run(rig));
+    let mut looked = start;
+    let mut running = Box::pin(run(rig, progress));
     let ended = loop {
         tokio::select! {
             ended = &mut running => break ended?,
-            () = tokio::time::sleep(LOOK_EVERY) => memory.push(megabytes(resident_bytes()?)),
+            () = tokio::time::sleep(LOOK_EVERY) => {
+                memory.push(megabytes(resident_bytes()?));
+                let phase = seen.borrow().phase.word();
+                *phases.entry(phase).or_default() += looked.elapsed().as_secs_f64();
+                looked = now();
+            }
         }
     };
     let total_s = start.elapsed().as_secs_f64();
@@ -88,11 +98,11 @@ async fn rebuilt(rig: &Rig) -> anyhow::Result<Figure> {
     figure.also("rss_before_mb", json!(memory_before));
     figure.also("rss_first_half_mb", json!(most(first)));
     figure.also("rss_second_half_mb", json!(most(second)));
+    figure.also("phases_s", json!(phases));
     Ok(figure)
 }
 
-async fn run(rig: &Rig) -> anyhow::Result<Outcome> {
-    let (progress, _) = watch::channel(Progress::default());
+async fn run(rig: &Rig, progress: watch::Sender<Progress>) -> anyhow::Result<Outcome> {
     let options = Options::new(rig.pool.clone(), fresh_id(), Arc::new(Catalog::shipped()));
     Ok(rebuild::run(options, progress, CancellationToken::new()).await?)
 }
@@ -100,7 +110,7 @@ async fn run(rig: &Rig) -> anyhow::Result<Outcome> {
 /// One rebuild after the other; ends only with an error.
 async fn again_and_again(rig: &Rig) -> anyhow::Result<f64> {
     loop {
-        run(rig).await?;
+        run(rig, watch::channel(Progress::default()).0).await?;
     }
 }
 

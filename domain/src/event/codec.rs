@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::direct;
 use super::kind::{Aggregate, Kind, kind_of};
 use super::upcast::{UPCASTS, upcast};
 use crate::{asset, callback, job, platform, request, workflow};
@@ -90,6 +91,9 @@ pub fn decode(name: &str, schema_ver: u16, payload: &[u8]) -> Result<Event, Deco
         source,
     };
     if schema_ver == kind.schema_ver {
+        if let Some(event) = direct::read(kind, payload) {
+            return Ok(Event::Job(event));
+        }
         let mut reader = serde_json::Deserializer::from_slice(payload);
         let event = read(kind.aggregate, &mut reader).map_err(unreadable)?;
         reader.end().map_err(unreadable)?;

@@ -7,6 +7,7 @@
 mod chain;
 pub mod checkpoint;
 mod codec;
+mod direct;
 mod kind;
 pub mod proof;
 pub mod tree;

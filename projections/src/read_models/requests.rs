@@ -22,7 +22,7 @@ pub(super) struct Requests {
 
 impl Requests {
     pub(super) fn apply(&mut self, entry: &Entry, event: &Event) {
-        match Said::of(entry, event) {
+        match Said::of(&entry.stream_id, entry.pos, event) {
             Said::Submitted(submitted) => self.submitted.push(submitted),
             Said::Settled(settled) => {
                 let request_id = settled.request_id.clone();
@@ -46,26 +46,26 @@ pub(crate) enum Said {
 }
 
 impl Said {
-    pub(crate) fn of(entry: &Entry, event: &Event) -> Self {
+    pub(crate) fn of(stream_id: &str, pos: i64, event: &Event) -> Self {
         let (status, job_id, reason, at) = match event {
             Event::RequestSubmitted { submission, at } => {
                 return Self::Submitted(Submitted {
                     submission: submission.clone(),
                     at: *at,
-                    pos: entry.pos,
+                    pos,
                 });
             }
             Event::JobAssigned { job_id, at } => ("assigned", Some(job_id.to_string()), None, at),
             Event::RequestWithdrawn { reason, at } => ("withdrawn", None, Some(reason.clone()), at),
         };
-        let request_id = entry.stream_id.strip_prefix(STREAM);
+        let request_id = stream_id.strip_prefix(STREAM);
         Self::Settled(Settled {
-            request_id: request_id.unwrap_or(&entry.stream_id).to_owned(),
+            request_id: request_id.unwrap_or(stream_id).to_owned(),
             status,
             job_id,
             reason,
             at: *at,
-            pos: entry.pos,
+            pos,
         })
     }
 }

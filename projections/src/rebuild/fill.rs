@@ -14,11 +14,14 @@ use super::folder::Folder;
 use super::ordinary::{self, Mark};
 use super::{Phase, RebuildError, Run};
 use crate::Error;
-use crate::projector::BATCH_EVENTS_MAX;
-use crate::store::log::{self, Entry};
+use crate::store::log::{self, Seen};
 use crate::store::{next, rebuilds};
 
-/// Batches that wait for one folder, at most.
+/// Positions of one statement of the reader.
+const RANGE: i64 = 8_192;
+/// Bytes of events that a folder takes at a time; a single event may be more.
+const SHARE_BYTES: usize = 512 * 1024;
+/// Shares that wait for one folder, at most.
 const WAITING_MAX: usize = 1;
 const STREAMS_PER_READ: i64 = 500;
 const EVENTS_PER_READ: i64 = 1_000;
@@ -35,11 +38,11 @@ pub(super) async fn fill(run: &Run, upto: i64) -> Result<(), RebuildError> {
         let made = (run.graphs(), run.models());
         let mut folder =
             Folder::new(&run.pool, run.hold, made, run.open_bytes_max / run.folders).await?;
-        let (to, mut from) = mpsc::channel::<Vec<Entry>>(WAITING_MAX);
-        folders.push(to);
+        let (to, mut from) = mpsc::channel::<Vec<u8>>(WAITING_MAX);
+        folders.push(Share::new(to));
         folding.spawn(async move {
-            while let Some(entries) = from.recv().await {
-                folder.take(entries).await?;
+            while let Some(share) = from.recv().await {
+                folder.take(&share).await?;
             }
             folder.finish().await
         });
@@ -84,41 +87,81 @@ async fn definitions(run: &Run, upto: i64) -> Result<(), RebuildError> {
     }
 }
 
-async fn read(
-    run: &Run,
-    upto: i64,
-    folders: Vec<mpsc::Sender<Vec<Entry>>>,
-) -> Result<(), RebuildError> {
+/// What waits to be sent to one folder.
+struct Share {
+    to: mpsc::Sender<Vec<u8>>,
+    /// Events as [`Seen::next`] takes them.
+    bytes: Vec<u8>,
+}
+
+impl Share {
+    fn new(to: mpsc::Sender<Vec<u8>>) -> Self {
+        Self {
+            to,
+            bytes: Vec::new(),
+        }
+    }
+
+    async fn add(&mut self, event: &[u8]) -> Result<(), RebuildError> {
+        self.bytes.extend_from_slice(event);
+        if self.bytes.len() >= SHARE_BYTES {
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self) -> Result<(), RebuildError> {
+        let bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(SHARE_BYTES));
+        // A folder that has ended says itself why.
+        let sent = self.to.send(bytes).await;
+        sent.map_err(|_| RebuildError::Lost)
+    }
+}
+
+/// Reads everything in order, and gives each folder its share.
+async fn read(run: &Run, upto: i64, mut folders: Vec<Share>) -> Result<(), RebuildError> {
     let mut db = run.pool.acquire().await.map_err(Error::from)?;
     let mut pos = 0;
     while pos < upto {
-        let entries = log::after(&mut *db, pos, BATCH_EVENTS_MAX.min(upto - pos)).await;
-        let entries = entries.map_err(Error::from)?;
-        let Some(last) = entries.last() else {
-            return Err(RebuildError::Gap(pos));
-        };
-        pos = last.pos;
-        let mut shares: Vec<Vec<Entry>> = folders.iter().map(|_| Vec::new()).collect();
-        for entry in entries {
-            if entry.stream_id.starts_with(WORKFLOWS) {
-                continue;
-            }
-            let mut hasher = DefaultHasher::new();
-            entry.stream_id.hash(&mut hasher);
-            let share = usize::try_from(hasher.finish() >> 33).unwrap_or(0) % folders.len();
-            if let Some(share) = shares.get_mut(share) {
-                share.push(entry);
+        let end = (pos + RANGE).min(upto);
+        let mut sent = log::range(&mut db, pos, end).await.map_err(Error::from)?;
+        while let Some(message) = sent.next().await.map_err(Error::from)? {
+            let mut rest = &*message;
+            let mut before = rest;
+            while let Some(seen) = Seen::next(&mut rest).map_err(Error::from)? {
+                if seen.pos != pos + 1 {
+                    return Err(RebuildError::Gap(pos));
+                }
+                pos = seen.pos;
+                let event = before.get(..before.len() - rest.len()).unwrap_or_default();
+                before = rest;
+                let share = share_of(seen.stream_id, folders.len());
+                if let Some(share) = share.and_then(|share| folders.get_mut(share)) {
+                    share.add(event).await?;
+                }
             }
         }
-        for (folder, share) in folders.iter().zip(shares) {
-            if folder.send(share).await.is_err() {
-                // It has ended, and says itself why.
-                return Err(RebuildError::Lost);
-            }
+        if pos != end {
+            return Err(RebuildError::Gap(pos));
         }
         run.say(Phase::Fill, pos, upto);
     }
+    for share in &mut folders {
+        share.send().await?;
+    }
     Ok(())
+}
+
+/// Whose stream it is; `None` if it was read before.
+fn share_of(stream: &str, folders: usize) -> Option<usize> {
+    if stream.starts_with(WORKFLOWS) {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    stream.hash(&mut hasher);
+    usize::try_from(hasher.finish() >> 33)
+        .ok()?
+        .checked_rem(folders)
 }
 
 async fn end(run: &Run, upto: i64, aside: &HashSet<String>) -> Result<(), RebuildError> {

@@ -18,7 +18,7 @@ use crate::read_models::graphs::Graphs;
 use crate::read_models::job::whole::{Whole, takes_over};
 use crate::read_models::requests::Said;
 use crate::store::fill::Filled;
-use crate::store::log::Entry;
+use crate::store::log::Seen;
 use crate::store::rebuilds::{self, Hold};
 use crate::store::requests::Submitted;
 
@@ -88,19 +88,20 @@ impl Folder {
     }
 
     /// Takes the next events of its streams in.
-    pub(super) async fn take(&mut self, entries: Vec<Entry>) -> Result<(), RebuildError> {
+    pub(super) async fn take(&mut self, share: &[u8]) -> Result<(), RebuildError> {
         self.batch += 1;
         let mut others = Vec::new();
-        let mut events = Vec::with_capacity(entries.len());
-        for entry in entries {
-            if self.aside.contains(&entry.stream_id) {
+        let mut events = Vec::new();
+        let mut rest = share;
+        while let Some(seen) = Seen::next(&mut rest).map_err(Error::from)? {
+            if self.aside.contains(seen.stream_id) {
                 continue;
             }
-            match entry.decode() {
-                Ok(event @ (Event::Job(_) | Event::Request(_))) => events.push((entry, event)),
-                Ok(_) => others.push(entry),
+            match seen.decode() {
+                Ok(event @ (Event::Job(_) | Event::Request(_))) => events.push((seen, event)),
+                Ok(_) => others.push(seen.entry()),
                 // Where it stands in its stream matters; the projector knows what to keep.
-                Err(_) => self.set_aside(entry.stream_id),
+                Err(_) => self.set_aside(seen.stream_id),
             }
         }
         let hashes: HashSet<&str> = events
@@ -112,11 +113,12 @@ impl Folder {
             .fetch(&mut self.db, &hashes)
             .await
             .map_err(Error::from)?;
-        for (entry, event) in events {
-            if !self.aside.contains(&entry.stream_id) && self.fold(&entry, &event).is_err() {
-                self.set_aside(entry.stream_id);
+        for (seen, event) in &events {
+            if !self.aside.contains(seen.stream_id) && self.fold(seen, event).is_err() {
+                self.set_aside(seen.stream_id);
             }
         }
+        drop(events);
         if !others.is_empty() {
             let (models, db) = (&mut self.models, &mut *self.db);
             ordinary::project(models, db, self.hold, others, Mark::Keep).await?;
@@ -137,7 +139,7 @@ impl Folder {
             };
             match written {
                 Ok(()) => self.filled_streams.push(stream),
-                Err(_) => self.set_aside(stream),
+                Err(_) => self.set_aside(&stream),
             }
             if self.filled.bytes() >= WRITE_BYTES {
                 self.write().await?;
@@ -148,51 +150,54 @@ impl Folder {
     }
 
     /// Folds one event; an error means that its stream does not fit.
-    fn fold(&mut self, entry: &Entry, event: &Event) -> Result<(), NotWhole> {
+    fn fold(&mut self, seen: &Seen<'_>, event: &Event) -> Result<(), NotWhole> {
         match event {
-            Event::Job(event) => self.fold_job(entry, event),
-            Event::Request(event) => self.fold_request(entry, Said::of(entry, event)),
+            Event::Job(event) => self.fold_job(seen, event),
+            Event::Request(event) => {
+                let said = Said::of(seen.stream_id, seen.pos, event);
+                self.fold_request(seen, said)
+            }
             _ => Ok(()),
         }
     }
 
-    fn fold_job(&mut self, entry: &Entry, event: &domain::job::Event) -> Result<(), NotWhole> {
+    fn fold_job(&mut self, seen: &Seen<'_>, event: &domain::job::Event) -> Result<(), NotWhole> {
         if takes_over(event) {
             return Err(NotWhole);
         }
-        let Some((touched, Open::Job(whole))) = self.open.get_mut(&entry.stream_id) else {
-            let whole = Whole::begin(entry, event, &self.graphs).map_err(|_| NotWhole)?;
+        let Some((touched, Open::Job(whole))) = self.open.get_mut(seen.stream_id) else {
+            let whole = Whole::begin(seen, event, &self.graphs).map_err(|_| NotWhole)?;
             self.open_bytes += whole.weight();
             let open = Open::Job(Box::new(whole));
             self.open
-                .insert(entry.stream_id.clone(), (self.batch, open));
+                .insert(seen.stream_id.to_owned(), (self.batch, open));
             return Ok(());
         };
         *touched = self.batch;
         let before = whole.weight();
-        whole.apply(entry, event).map_err(|_| NotWhole)?;
+        whole.apply(seen, event).map_err(|_| NotWhole)?;
         self.open_bytes = self.open_bytes + whole.weight() - before;
         if whole.has_ended() {
             let written = self.filled.job(&whole.job, &whole.changes);
             written.map_err(|_| NotWhole)?;
-            self.ended(&entry.stream_id);
+            self.ended(seen.stream_id);
         }
         Ok(())
     }
 
-    fn fold_request(&mut self, entry: &Entry, said: Said) -> Result<(), NotWhole> {
-        match (said, self.open.get(&entry.stream_id)) {
-            (Said::Submitted(submitted), None) if entry.version == 1 => {
-                let open = Open::Request(submitted, entry.payload.len());
+    fn fold_request(&mut self, seen: &Seen<'_>, said: Said) -> Result<(), NotWhole> {
+        match (said, self.open.get(seen.stream_id)) {
+            (Said::Submitted(submitted), None) if seen.version == 1 => {
+                let open = Open::Request(submitted, seen.payload.len());
                 self.open_bytes += open.weight();
                 self.open
-                    .insert(entry.stream_id.clone(), (self.batch, open));
+                    .insert(seen.stream_id.to_owned(), (self.batch, open));
                 Ok(())
             }
             (Said::Settled(settled), Some((_, Open::Request(submitted, _)))) => {
                 let written = self.filled.request(submitted, Some(&settled));
                 written.map_err(|_| NotWhole)?;
-                self.ended(&entry.stream_id);
+                self.ended(seen.stream_id);
                 Ok(())
             }
             _ => Err(NotWhole),
@@ -207,11 +212,11 @@ impl Folder {
         }
     }
 
-    fn set_aside(&mut self, stream: String) {
-        if let Some((_, open)) = self.open.remove(&stream) {
+    fn set_aside(&mut self, stream: &str) {
+        if let Some((_, open)) = self.open.remove(stream) {
             self.open_bytes -= open.weight();
         }
-        self.aside.insert(stream);
+        self.aside.insert(stream.to_owned());
     }
 
     /// Sets aside what was not touched for longest, if there is too much.
@@ -229,7 +234,7 @@ impl Folder {
             if self.open_bytes <= self.open_bytes_max / 2 {
                 break;
             }
-            self.set_aside(stream);
+            self.set_aside(&stream);
         }
     }
 

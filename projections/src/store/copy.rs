@@ -5,11 +5,11 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 /// Signature, no flags, no extension.
-const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const END: &[u8] = &[0xff, 0xff];
 const NULL: &[u8] = &[0xff; 4];
 /// From 1970 to 2000, where the time of PostgreSQL begins.
-const EPOCH_MICROS: i64 = 946_684_800_000_000;
+pub(super) const EPOCH_MICROS: i64 = 946_684_800_000_000;
 /// Bytes of one message, at most.
 const MESSAGE_BYTES: usize = 256 * 1024;
 

@@ -1,7 +1,10 @@
 //! Reads of the log, always short and in the order of positions or versions.
 
 use chrono::{DateTime, Utc};
-use sqlx::{Executor, FromRow, Postgres};
+use domain::event::{DecodeError, Event};
+use sqlx::{Executor, FromRow, PgConnection, Postgres};
+
+use super::sent::{self, Sent};
 
 /// Payload bytes of one read, at most; a single larger event still comes alone.
 const READ_BYTES_MAX: i64 = 16 * 1024 * 1024;
@@ -22,10 +25,85 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// The event itself.
-    pub(crate) fn decode(&self) -> Result<domain::event::Event, domain::event::DecodeError> {
-        let schema_ver = u16::try_from(self.schema_ver).unwrap_or(u16::MAX);
-        domain::event::decode(&self.kind, schema_ver, &self.payload)
+    pub(crate) fn decode(&self) -> Result<Event, DecodeError> {
+        decode(&self.kind, self.schema_ver, &self.payload)
     }
+}
+
+fn decode(kind: &str, schema_ver: i16, payload: &[u8]) -> Result<Event, DecodeError> {
+    domain::event::decode(kind, u16::try_from(schema_ver).unwrap_or(u16::MAX), payload)
+}
+
+/// One event in the bytes in which it came: whoever reads all of the log copies nothing that is not kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) pos: i64,
+    pub(crate) stream_id: &'a str,
+    pub(crate) version: i64,
+    kind: &'a str,
+    schema_ver: i16,
+    pub(crate) org_id: &'a str,
+    pub(crate) payload: &'a [u8],
+    pub(crate) recorded_at: DateTime<Utc>,
+}
+
+impl<'a> Seen<'a> {
+    /// Takes the next event off the bytes of [`range`].
+    pub(crate) fn next(bytes: &mut &'a [u8]) -> sqlx::Result<Option<Self>> {
+        let Some(columns) = sent::row(bytes)? else {
+            return Ok(None);
+        };
+        let [
+            pos,
+            stream_id,
+            version,
+            kind,
+            schema_ver,
+            org_id,
+            payload,
+            recorded_at,
+        ] = columns;
+        Ok(Some(Self {
+            pos: sent::bigint(pos)?,
+            stream_id: sent::text(stream_id)?,
+            version: sent::bigint(version)?,
+            kind: sent::text(kind)?,
+            schema_ver: sent::smallint(schema_ver)?,
+            org_id: sent::text(org_id)?,
+            payload,
+            recorded_at: sent::time(recorded_at)?,
+        }))
+    }
+}
+
+impl Seen<'_> {
+    pub(crate) fn decode(&self) -> Result<Event, DecodeError> {
+        decode(self.kind, self.schema_ver, self.payload)
+    }
+
+    /// To be kept.
+    pub(crate) fn entry(&self) -> Entry {
+        Entry {
+            pos: self.pos,
+            stream_id: self.stream_id.to_owned(),
+            version: self.version,
+            kind: self.kind.to_owned(),
+            schema_ver: self.schema_ver,
+            org_id: self.org_id.to_owned(),
+            payload: self.payload.to_owned(),
+            recorded_at: self.recorded_at,
+        }
+    }
+}
+
+/// The events after `cursor` and up to `upto`, as fast as they can be had.
+pub(crate) async fn range(db: &mut PgConnection, cursor: i64, upto: i64) -> sqlx::Result<Sent<'_>> {
+    // COPY takes no parameters; these are numbers.
+    let query = format!(
+        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from dagapp.events where pos > {cursor} and pos <= {upto} order by pos"
+    );
+    Sent::of(db, &query).await
 }
 
 /// The next events after `cursor`. Positions have no gaps, so a range is as good as a limit.

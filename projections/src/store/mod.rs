@@ -24,6 +24,7 @@ pub(crate) mod proof;
 pub(crate) mod rebuilds;
 pub(crate) mod requests;
 pub(crate) mod results;
+pub(crate) mod sent;
 pub(crate) mod sets;
 pub(crate) mod snapshots;
 pub(crate) mod sources;

@@ -1,6 +1,7 @@
 //! What one batch changes besides the rows in memory: results, and what concerns many rows at once.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use domain::id::NodeId;
@@ -157,11 +158,13 @@ impl Changes {
 
 impl Job {
     pub(super) fn find(&mut self, id: &NodeId) -> Option<&mut Node> {
-        if !self.nodes.contains_key(id) {
-            let child = self.unwritten_child(id)?;
-            self.nodes.insert(id.clone(), child);
+        match self.nodes.entry(id.clone()) {
+            Entry::Occupied(row) => Some(row.into_mut()),
+            Entry::Vacant(place) => {
+                let group = self.groups.iter().find(|g| g.name == id.name)?;
+                Some(place.insert(group.unwritten(id.child?)?))
+            }
         }
-        self.nodes.get_mut(id)
     }
 
     pub(super) fn with(&mut self, id: &NodeId, place: Place, change: impl FnOnce(&mut Node)) {
@@ -244,13 +247,18 @@ impl Job {
 
     /// A child of a fan-out that was expanded in this batch.
     pub(super) fn unwritten_child(&self, id: &NodeId) -> Option<Node> {
-        let index = id.child?;
         let group = self.groups.iter().find(|g| g.name == id.name)?;
-        if index >= group.count {
+        group.unwritten(id.child?)
+    }
+}
+
+impl Group {
+    fn unwritten(&self, index: u32) -> Option<Node> {
+        if index >= self.count {
             return None;
         }
-        let mut child = group.child.clone();
-        let by = group
+        let mut child = self.child.clone();
+        let by = self
             .reused
             .iter()
             .find(|(a, b, _)| (*a..=*b).contains(&index));

@@ -108,7 +108,7 @@ impl Jobs {
         let Event::JobCreated(created) = event else {
             return Err(Unfit::NoJob);
         };
-        let mut job = new_job(job_id, created, entry, place)?;
+        let mut job = new_job(job_id, &entry.org_id, created, place)?;
         job.touched = self.batch;
         let fits = begin(&mut job, created, graphs, place);
         job.row.degraded = fits.is_err();
@@ -193,7 +193,7 @@ impl Job {
     }
 }
 
-fn new_job(job_id: &str, created: &JobCreated, entry: &Entry, place: Place) -> Result<Job, Error> {
+fn new_job(job_id: &str, org_id: &str, created: &JobCreated, place: Place) -> Result<Job, Error> {
     let mut job = Job::new(JobRow {
         job_id: job_id.into(),
         workflow_id: created.workflow.id.clone(),
@@ -202,7 +202,7 @@ fn new_job(job_id: &str, created: &JobCreated, entry: &Entry, place: Place) -> R
         status: JobStatus::Pending,
         input_params: Some(text(&created.inputs)?),
         request_id: created.request_id.to_string(),
-        org_id: entry.org_id.clone(),
+        org_id: org_id.to_owned(),
         priority: created.priority.as_str().to_owned(),
         origin: created.origin.as_ref().map(text).transpose()?,
         owner_id: None,

@@ -62,7 +62,7 @@ impl Whole {
             at: entry.recorded_at,
         };
         let id = created.job_id.to_string();
-        let mut job = new_job(&id, created, entry, place)?;
+        let mut job = new_job(&id, &entry.org_id, created, place)?;
         match compiled {
             Some(compiled) => add_nodes(&mut job, &compiled.graph, &compiled.stages, place),
             None => job.row.degraded = true,

@@ -11,7 +11,7 @@ use super::row::{Job, Place};
 use super::{STREAM, Unfit, begin, new_job};
 use crate::read_models::graphs::Graphs;
 use crate::store::history::HistoryRow;
-use crate::store::log::Entry;
+use crate::store::log::Seen;
 
 /// Memory that a row of a node takes, about.
 const NODE_BYTES: usize = 512;
@@ -26,26 +26,26 @@ pub(crate) struct Whole {
 
 impl Whole {
     /// The job that an event makes.
-    pub(crate) fn begin(entry: &Entry, event: &Event, graphs: &Graphs) -> Result<Self, Unfit> {
+    pub(crate) fn begin(seen: &Seen<'_>, event: &Event, graphs: &Graphs) -> Result<Self, Unfit> {
         let Event::JobCreated(created) = event else {
             return Err(Unfit::NoJob);
         };
-        let place = place_of(entry);
-        let job_id = entry.stream_id.strip_prefix(STREAM).unwrap_or_default();
-        let mut job = new_job(job_id, created, entry, place)?;
+        let place = place_of(seen);
+        let job_id = seen.stream_id.strip_prefix(STREAM).unwrap_or_default();
+        let mut job = new_job(job_id, seen.org_id, created, place)?;
         begin(&mut job, created, graphs, place)?;
         let mut changes = Changes::default();
         changes.history.push(HistoryRow::of(&job.row, place, true));
         Ok(Self {
             job,
             changes,
-            payloads: entry.payload.len(),
+            payloads: seen.payload.len(),
         })
     }
 
-    pub(crate) fn apply(&mut self, entry: &Entry, event: &Event) -> Result<(), Unfit> {
-        self.payloads += entry.payload.len();
-        self.changes.apply(&mut self.job, event, place_of(entry))?;
+    pub(crate) fn apply(&mut self, seen: &Seen<'_>, event: &Event) -> Result<(), Unfit> {
+        self.payloads += seen.payload.len();
+        self.changes.apply(&mut self.job, event, place_of(seen))?;
         // All children are in `groups`.
         self.changes.expansions.clear();
         Ok(())
@@ -69,9 +69,9 @@ pub(crate) fn takes_over(event: &Event) -> bool {
     )
 }
 
-fn place_of(entry: &Entry) -> Place {
+fn place_of(seen: &Seen<'_>) -> Place {
     Place {
-        pos: entry.pos,
-        at: entry.recorded_at,
+        pos: seen.pos,
+        at: seen.recorded_at,
     }
 }
