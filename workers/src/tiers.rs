@@ -3,6 +3,8 @@
 //! Data is named by `bronze://container/path/to.tif`; other addresses are refused, so that nobody can make a worker
 //! read from elsewhere. A directory of this machine is read in place, never through a link that leads out of it.
 
+mod read;
+
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 

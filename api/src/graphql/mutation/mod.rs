@@ -5,6 +5,7 @@ mod bulk;
 mod callbacks;
 mod jobs;
 mod operation;
+mod rollback;
 mod submit;
 
 use async_graphql::MergedObject;
@@ -16,6 +17,7 @@ pub(crate) struct Mutation(
     jobs::Jobs,
     bulk::Bulk,
     assets::Assets,
+    rollback::Rollbacks,
     callbacks::CallbackWishes,
     operation::Operation,
 );
