@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 
+use crate::output::is_invisible;
+
 /// Longest text that is shown in full.
 const CHARS_MAX: usize = 4_000;
 
@@ -91,14 +93,6 @@ fn seen(text: &str) -> impl Iterator<Item = Seen> {
             c => Seen::Plain(c),
         })
         .chain(rest)
-}
-
-/// Marks of direction, spaces without width, separators of lines, tags, and what is no character at all.
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
