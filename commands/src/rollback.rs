@@ -106,7 +106,7 @@ impl Writer {
         revision: u32,
         actor: &str,
     ) -> Result<Submitted, RollbackError> {
-        let state = self.asset_of(org_id, asset_id).await?;
+        let state = self.own_asset(org_id, asset_id).await?;
         let asset = state.asset().ok_or(Rejection::NotFound)?;
         let found = revision_of(&state, revision)?;
         check_may_begin(found)?;
@@ -166,7 +166,7 @@ impl Writer {
         actor: &str,
     ) -> Result<RollbackPlan, RollbackError> {
         let check = self.evidence(org_id, wish.checked_by).await?;
-        let state = self.asset_of(org_id, asset_id).await?;
+        let state = self.own_asset(org_id, asset_id).await?;
         self.plan(&state, wish, check, actor)
     }
 
@@ -179,7 +179,7 @@ impl Writer {
         actor: &str,
     ) -> Result<(RollbackPlan, Reviewed), RollbackError> {
         let check = self.evidence(org_id, wish.checked_by).await?;
-        let state = self.asset_of(org_id, asset_id).await?;
+        let state = self.own_asset(org_id, asset_id).await?;
         let mut plan = self.plan(&state, wish, check.clone(), actor)?;
         let done = self.review(org_id, asset_id, command(wish, check), actor);
         let done = done.await?;
@@ -241,7 +241,7 @@ impl Writer {
     }
 
     /// An asset of this organisation.
-    async fn asset_of(
+    async fn own_asset(
         &self,
         org_id: &str,
         asset_id: AssetId,

@@ -53,19 +53,20 @@ pub(super) async fn run(
     let given = args.checked_by.map(|job| job.to_string());
     // What is refused without a look is refused before one: reading may take hours.
     let first = ask(&client, args, given.as_deref(), true).await?;
-    let refused = first.refusal.as_ref().map(|refusal| refusal.code.as_str());
-    let plan = match (refused, given) {
-        (Some("NOT_CHECKED"), None) => {
-            let job = look::begin(&client, args.of.asset, args.to).await?;
-            console.talk(&format!(
-                "{job} looks at the artifacts of revision {}",
-                args.to
-            ))?;
-            look::wait(&client, &job, stop, console).await?;
-            finish(&client, args, Some(&job)).await?
-        }
-        (Some(_), _) => first,
-        (None, given) => finish(&client, args, given.as_deref()).await?,
+    let refused = first.refusal.as_ref();
+    let needs_look = refused.is_some_and(|refusal| refusal.code == "NOT_CHECKED");
+    let plan = if needs_look && given.is_none() {
+        let job = look::begin(&client, args.of.asset, args.to).await?;
+        console.talk(&format!(
+            "{job} looks at the artifacts of revision {}",
+            args.to
+        ))?;
+        look::wait(&client, &job, stop, console).await?;
+        finish(&client, args, Some(&job)).await?
+    } else if refused.is_some() {
+        first
+    } else {
+        finish(&client, args, given.as_deref()).await?
     };
     match args.output {
         Format::Json => console.data(&serde_json::to_string_pretty(&plan)?)?,

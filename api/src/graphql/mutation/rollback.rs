@@ -56,7 +56,7 @@ pub(super) struct RollbackPayload {
     check: Option<ArtifactCheck>,
     /// A job at work on the asset; its result will be current after this.
     job_at_work: Option<String>,
-    /// Everybody sees the asset now, and only until then: the new revision begins as PENDING_REVIEW.
+    /// Everybody sees the asset now, and only until then: the new revision waits for its review.
     was_public: bool,
 }
 
@@ -91,6 +91,10 @@ impl Rollbacks {
     /// `checkedBy` is a job of `checkArtifacts` that has ended within the last hour. What is missing or changed is
     /// never brought back; what nobody can verify only with `acceptUnverified`. The same again changes nothing. Items
     /// of the catalog are left as they are.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "callers give arguments of the schema by name"
+    )]
     async fn rollback_asset(
         &self,
         ctx: &Context<'_>,

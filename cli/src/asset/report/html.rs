@@ -156,10 +156,29 @@ fn revision(out: &mut String, report: &Report, version: &Version) {
         class_of(look.word()),
         timeline::mark(look.word())
     );
+    story(out, version);
     let mut say = |name: &str, value: String| {
         let _ = writeln!(out, "<dt>{name}</dt><dd>{value}</dd>");
     };
-    say("made at", time(row.created_at));
+    for callback in version.job.iter().flat_map(|job| &job.callbacks) {
+        say("callback", self::callback(callback));
+    }
+    say("content hash", code(&row.content_hash));
+    if let Some(position) = version.position {
+        say("position", format!("{position} in the log"));
+    }
+    say("artifacts now", html(&look.text()));
+    out.push_str("</dl>\n");
+    artifacts(out, version, &look);
+    out.push_str("</article>\n");
+}
+
+/// Who made and reviewed it, and why.
+fn story(out: &mut String, version: &Version) {
+    let mut say = |name: &str, value: String| {
+        let _ = writeln!(out, "<dt>{name}</dt><dd>{value}</dd>");
+    };
+    say("made at", time(version.revision.created_at));
     if let Some(rollback) = &version.rollback {
         say(
             "reason",
@@ -205,17 +224,6 @@ fn revision(out: &mut String, report: &Report, version: &Version) {
         );
         say("review", text);
     }
-    for callback in version.job.iter().flat_map(|job| &job.callbacks) {
-        say("callback", self::callback(callback));
-    }
-    say("content hash", code(&row.content_hash));
-    if let Some(position) = version.position {
-        say("position", format!("{position} in the log"));
-    }
-    say("artifacts now", html(&look.text()));
-    out.push_str("</dl>\n");
-    artifacts(out, version, &look);
-    out.push_str("</article>\n");
 }
 
 fn made(version: &Version) -> String {

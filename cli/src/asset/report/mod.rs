@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::{ReportArgs, ReportFormat};
 use super::history::{self, History};
 use super::look::{self, Check};
-use super::model::{Artifact, Asset, Version};
+use super::model::{Asset, Version};
 use crate::client::{Client, is_code};
 use crate::exit::{Exit, Stop};
 use crate::output::Console;
@@ -88,7 +88,7 @@ pub(super) async fn run(
     Ok(Exit::Ok)
 }
 
-/// Has all contents looked at, each once: a rollback has those of an older revision.
+/// Has all contents looked at, each once: a rollback has that of an older revision.
 async fn looks(
     client: &Client,
     args: &ReportArgs,
@@ -96,25 +96,17 @@ async fn looks(
     stop: &CancellationToken,
     console: &mut Console<'_>,
 ) -> anyhow::Result<BTreeMap<i32, Look>> {
-    let mut contents: BTreeMap<&[Artifact], Vec<i32>> = BTreeMap::new();
-    let mut order: Vec<&[Artifact]> = Vec::new();
-    for version in versions {
-        let artifacts = version.revision.artifacts.as_slice();
-        let same = contents.entry(artifacts).or_default();
-        if same.is_empty() && !artifacts.is_empty() {
-            order.push(artifacts);
-        }
-        same.push(version.number());
+    let mut shared: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    let listing = |version: &&Version| !version.revision.artifacts.is_empty();
+    for version in versions.iter().filter(listing) {
+        let source = source(versions, version);
+        shared.entry(source).or_default().push(version.number());
     }
     let mut begun = Vec::new();
-    for artifacts in order.iter().take(LOOKS_MAX) {
-        // The oldest: it is the one that a job made.
-        let Some(first) = contents[artifacts].iter().min() else {
-            continue;
-        };
-        let revision = u32::try_from(*first).unwrap_or_default();
+    for (source, numbers) in shared.into_iter().rev().take(LOOKS_MAX) {
+        let revision = u32::try_from(source).unwrap_or_default();
         let job = look::begin(client, args.of.asset, revision).await;
-        begun.push((*artifacts, job.map_err(may_not_look)?));
+        begun.push((numbers, job.map_err(may_not_look)?));
     }
     if !begun.is_empty() {
         let count = begun.len();
@@ -123,17 +115,35 @@ async fn looks(
         ))?;
     }
     let mut all = BTreeMap::new();
-    for (artifacts, job) in begun {
+    for (numbers, job) in begun {
         let look = match look::wait(client, &job, stop, console).await {
             Ok(check) => Look::Done(check),
             Err(error) if stop.is_cancelled() => return Err(error),
             Err(error) => Look::None(error.to_string()),
         };
-        for number in &contents[artifacts] {
-            all.insert(*number, look.clone());
+        for number in numbers {
+            all.insert(number, look.clone());
         }
     }
     Ok(all)
+}
+
+/// The revision whose content it is: its own, or what it was rolled back to, and so on.
+fn source(versions: &[Version], version: &Version) -> i32 {
+    let mut number = version.number();
+    let origin = |number: i32| {
+        let found = versions.iter().find(|one| one.number() == number);
+        let to = found
+            .and_then(|one| one.rollback.as_ref())
+            .map(|one| one.to);
+        // It goes back only, so that it comes to an end.
+        to.and_then(|to| i32::try_from(to).ok())
+            .filter(|to| *to < number)
+    };
+    while let Some(earlier) = origin(number) {
+        number = earlier;
+    }
+    number
 }
 
 fn may_not_look(error: anyhow::Error) -> anyhow::Error {
