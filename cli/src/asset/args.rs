@@ -38,7 +38,7 @@ Examples:
     /// Go back to the content of an earlier revision, after a look whether it is still there
     ///
     /// A worker reads the artifacts of that revision again and compares their hashes. What is missing or changed is
-    /// never brought back. The earlier content becomes a new revision that begins as PENDING_REVIEW; nothing is
+    /// never brought back. The earlier content becomes a new revision that waits for its review; nothing is
     /// deleted. Items of the catalog stay as they are.
     #[command(after_help = "\
 Examples:

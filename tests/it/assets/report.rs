@@ -27,6 +27,13 @@ async fn a_report_tells_everything_and_runs_nothing() {
     std::fs::remove_file(stage.file(1)).unwrap();
     stage.settle().await;
 
+    page(&stage).await;
+    text(&stage).await;
+}
+
+/// As HTML.
+async fn page(stage: &Stage) {
+    let key = &stage.server.key;
     let file = stage.rig.dir.join("report.html");
     let path = file.to_str().unwrap();
     let ask = [
@@ -68,7 +75,11 @@ async fn a_report_tells_everything_and_runs_nothing() {
     }
     // The look before the rollback is evidence, too.
     assert_eq!(page.matches("strata audit proof job_").count(), 4);
+}
 
+/// As Markdown, for those who may not have anything looked at, too.
+async fn text(stage: &Stage) {
+    let key = &stage.server.key;
     let ask = ["asset", "report", &stage.asset, "--no-check"];
     let text = stage.strata(key, &ask).await;
     assert_eq!(text.code, 0, "{}", text.err);

@@ -161,7 +161,11 @@ async fn a_person_goes_back_by_one_command_that_looks_first() {
         .count("select count(*) from dagapp.events where type = 'request_submitted'")
         .await;
     assert_eq!(now, looks, "what was done before needs no look");
+    reviews_are_decided_and_shown(&stage).await;
+}
 
+async fn reviews_are_decided_and_shown(stage: &Stage) {
+    let (key, asset) = (&stage.server.key, stage.asset.as_str());
     stage.settle().await;
     let approved = stage
         .strata(key, &["asset", "approve", asset, "--revision", "3"])
