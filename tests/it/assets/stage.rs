@@ -29,6 +29,9 @@ result:
 
 const LOOK: &str = include_str!("../../../workflows/verify_artifacts.yaml");
 
+/// A job has made a revision.
+const MADE_EVENT: &str = "asset_processing_completed";
+
 pub(super) const CHECK: &str = "query($job: String!) { artifactCheck(jobId: $job) { status failure \
      check { revision intact missing changed unverifiable findings { name verdict found detail } } } }";
 
@@ -88,9 +91,13 @@ impl Stage {
             actor: "key_of_a_partner".to_owned(),
             ..order("made", serde_json::from_value(inputs).unwrap())
         };
+        let before = self.rig.events(MADE_EVENT).await;
         let submitted = self.rig.writer.submit(order).await.unwrap();
         self.asset = submitted.asset_id.unwrap().to_string();
-        self.rig.all_ended(DEADLINE).await;
+        let made = async || self.rig.events(MADE_EVENT).await > before;
+        self.rig
+            .eventually("the revision is there", DEADLINE, made)
+            .await;
         self.settle().await;
         submitted
     }
