@@ -8,6 +8,7 @@ use commands::log::LogError;
 use commands::older::ReuseError;
 use commands::register::RegisterError;
 use commands::review::ReviewError;
+use commands::rollback::RollbackError;
 use commands::submit::SubmitError;
 use commands::why::WhyError;
 use domain::asset;
@@ -196,6 +197,36 @@ impl From<asset::Rejection> for Fault {
             R::IllegalApproval { .. } => ("ILLEGAL_APPROVAL", "only a new revision can pass now"),
             R::NotApproved { .. } => ("NOT_APPROVED", "approve the current revision first"),
             R::AlreadyCurrent { .. } => ("ALREADY_CURRENT", "there is nothing to roll back"),
+            R::NotChecked { .. } => (
+                "NOT_CHECKED",
+                "call checkArtifacts for that revision, and give the id of its job as checkedBy",
+            ),
+            R::OtherCheck { .. } => (
+                "OTHER_CHECK",
+                "call checkArtifacts for the revision to go back to",
+            ),
+            R::CheckTooOld { .. } => ("CHECK_TOO_OLD", "call checkArtifacts again"),
+            R::CheckTooLarge { .. } => (
+                "CHECK_TOO_LARGE",
+                "have the workflow list a manifest instead of every file; reprocess the asset",
+            ),
+            R::ArtifactMissing { .. } => (
+                "ARTIFACT_MISSING",
+                "bring it back from a backup, byte for byte, and check again; or go back to another revision; \
+                 or reprocess the asset",
+            ),
+            R::ArtifactChanged { .. } => (
+                "ARTIFACT_CHANGED",
+                "find out who wrote to it; bring it back from a backup, byte for byte, and check again; or go back \
+                 to another revision",
+            ),
+            R::NotVerifiable { .. } | R::NothingListed { .. } => (
+                "NOT_VERIFIABLE",
+                "look at it yourself, and then accept it with acceptUnverified; or go back to another revision",
+            ),
+            R::NoReason => {
+                return Self::invalid("NO_REASON", message, "say why, for those who read it later");
+            }
             _ => return Self::invalid("INVALID_ASSET", message, "mend what is named"),
         };
         Self::conflict(code, message, remedy)
@@ -210,6 +241,41 @@ impl From<ReviewError> for Fault {
             ReviewError::Contended => contended(&error),
             ReviewError::Log(error) => error.into(),
             ReviewError::Append(error) => error.into(),
+        }
+    }
+}
+
+impl From<RollbackError> for Fault {
+    fn from(error: RollbackError) -> Self {
+        let message = error.to_string();
+        match error {
+            RollbackError::NoCheck(id) => Self {
+                message,
+                ..Self::not_found("check", &id.to_string())
+            },
+            RollbackError::CheckAtWork(_) => Self::conflict(
+                "CHECK_AT_WORK",
+                message,
+                "wait until the job has ended, and ask again",
+            ),
+            RollbackError::CheckFailed { .. } => Self::conflict(
+                "CHECK_FAILED",
+                message,
+                "mend what it says, and call checkArtifacts again",
+            ),
+            RollbackError::Review(error) => error.into(),
+            RollbackError::Submit(SubmitError::Workflow(error)) => {
+                let missing = matches!(error, NoDefinition::UnknownWorkflow(_));
+                if !missing {
+                    return error.into();
+                }
+                Self::conflict(
+                    "NO_CHECK_WORKFLOW",
+                    message,
+                    "an operator adds workflows/verify_artifacts.yaml to the folder of workflows",
+                )
+            }
+            RollbackError::Submit(error) => error.into(),
         }
     }
 }

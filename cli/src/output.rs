@@ -121,11 +121,20 @@ pub(crate) fn one_line(text: &str) -> String {
         match c {
             '\n' => shown.push_str(" ⏎ "),
             '\t' => shown.push(' '),
-            c if c.is_control() => shown.extend(c.escape_unicode()),
+            c if c.is_control() || is_invisible(c) => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
     }
     shown
+}
+
+/// Whether nobody sees the character, or it turns text around: marks of direction, spaces without width, separators
+/// of lines, tags. Joiners, which scripts need, are left alone.
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'
+        | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// The same with its lines.
@@ -252,6 +261,7 @@ mod tests {
     #[test]
     fn what_steers_a_terminal_is_shown_and_not_done() {
         assert_eq!(one_line("a\x1b[2J\x07b\nc\n"), "a\\u{1b}[2J\\u{7}b ⏎ c");
+        assert_eq!(one_line("a\u{202e}b\u{200d}"), "a\\u{202e}b\u{200d}");
         assert_eq!(lines_shown("a\n\x1bb"), "a\n\\u{1b}b");
         assert_eq!(
             (cut("abcd", 3), cut("abc", 3)),

@@ -10,7 +10,7 @@ macro_rules! workflow {
 }
 
 /// File name and text, by name.
-pub(crate) const WORKFLOWS: [(&str, &str); 9] = [
+pub(crate) const WORKFLOWS: [(&str, &str); 10] = [
     workflow!("create_h3_base"),
     workflow!("echo"),
     workflow!("hello_world"),
@@ -20,6 +20,7 @@ pub(crate) const WORKFLOWS: [(&str, &str); 9] = [
     workflow!("raster_processing"),
     workflow!("tour"),
     workflow!("vector_ingest"),
+    workflow!("verify_artifacts"),
 ];
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl When {
     clippy::disallowed_methods,
     reason = "how long ago is said by the clock of whoever says it"
 )]
-fn now() -> DateTime<Utc> {
+pub(crate) fn now() -> DateTime<Utc> {
     Utc::now()
 }
 

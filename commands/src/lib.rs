@@ -20,6 +20,7 @@ pub mod preflight;
 pub mod register;
 pub mod retry;
 pub mod review;
+pub mod rollback;
 pub mod secrets;
 pub mod submit;
 mod tenancy;

@@ -4,6 +4,7 @@
 //! read from elsewhere. A directory of this machine is read in place, never through a link that leads out of it.
 
 mod mount;
+mod read;
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};

@@ -14,6 +14,7 @@ use super::event::Event;
 use super::job::Job;
 use super::loaders::{JobKey, Loaders, RevisionsOf};
 use super::page;
+use super::revision::Revision;
 use super::travel::{self as past, Moment};
 use super::words::{Approval, Clearance};
 use crate::error::Fault;
@@ -160,13 +161,41 @@ impl Asset {
         if let Some(then) = &self.1 {
             let newest = then.revisions.len().saturating_sub(REVISIONS_MAX);
             let rows = then.revisions.iter().skip(newest).cloned();
-            return Ok(rows.map(|row| Revision(row, self.moment())).collect());
+            return Ok(rows.map(|row| Revision::at(row, self.moment())).collect());
         }
         let key = RevisionsOf(self.0.asset_id.clone());
         let loaded = ctx.data::<Loaders>()?.load_one(key).await?;
-        let now = |row| Revision(row, None);
+        let now = |row| Revision::at(row, None);
         let rows = loaded.map(|rows| rows.iter().cloned().map(now).collect());
         Ok(rows.unwrap_or_default())
+    }
+
+    /// Its revisions page by page, the newest first unless asked otherwise; with who made and reviewed each, and why.
+    #[graphql(complexity = "100 + page::cost(first, child_complexity)")]
+    async fn history(
+        &self,
+        ctx: &Context<'_>,
+        first: Option<i32>,
+        after: Option<String>,
+        #[graphql(default = true)] newest_first: bool,
+    ) -> async_graphql::Result<Connection<String, Revision>> {
+        let wanted = read::RevisionFilter {
+            asset_id: self.0.asset_id.clone(),
+            newest_first,
+            limit: page::size(first)?,
+            cursor: after.clone(),
+        };
+        let rows = match &self.1 {
+            Some(then) => wanted.page_of(&then.revisions),
+            None => read::revisions(&core(ctx)?.pool, &wanted).await,
+        };
+        let moment = self.moment();
+        Ok(page::connection(
+            rows.map_err(Fault::from)?,
+            after.as_deref(),
+            read::Revision::cursor,
+            |row| Revision::at(row, moment),
+        ))
     }
 
     #[graphql(complexity = "5 + child_complexity")]
@@ -203,52 +232,8 @@ impl Asset {
     }
 }
 
-/// One state of an asset's content.
-pub(super) struct Revision(read::Revision, Option<travel::Moment>);
-
-#[Object]
-impl Revision {
-    async fn number(&self) -> i32 {
-        self.0.revision
-    }
-
-    async fn content_hash(&self) -> &str {
-        &self.0.content_hash
-    }
-
-    /// Files and tables that belong to it.
-    async fn artifacts(&self) -> Json<Value> {
-        Json(self.0.artifacts.clone())
-    }
-
-    /// What made it: a job, or a rollback.
-    async fn origin(&self) -> Json<Value> {
-        Json(self.0.origin.clone())
-    }
-
-    async fn approval(&self) -> Approval {
-        Approval::of(&self.0.approval)
-    }
-
-    async fn approval_reason(&self) -> Option<&str> {
-        self.0.approval_reason.as_deref()
-    }
-
-    async fn created_at(&self) -> DateTime<Utc> {
-        self.0.created_at
-    }
-
-    #[graphql(complexity = "5 + child_complexity")]
-    async fn job(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<Job>> {
-        let Some(id) = self.0.origin.get("job_id").and_then(Value::as_str) else {
-            return Ok(None);
-        };
-        job_of(ctx, id, self.1).await
-    }
-}
-
 /// A job at the moment of whatever names it.
-async fn job_of(
+pub(super) async fn job_of(
     ctx: &Context<'_>,
     id: &str,
     moment: Option<travel::Moment>,

@@ -53,6 +53,10 @@ pub(super) struct AttemptsOf(pub(super) String, pub(super) String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct RevisionsOf(pub(super) String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct StepsOf(pub(super) String);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct AskerOf(pub(super) String);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct CallbacksOf(pub(super) String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct DeliveriesOf(pub(super) String);
@@ -169,6 +173,31 @@ impl Loader<RevisionsOf> for Rows {
         let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
         let rows = read::revisions_of_assets(&self.pool, &ids, REVISIONS_MAX).await?;
         Ok(grouped(rows, |row| RevisionsOf(row.asset_id.clone())))
+    }
+}
+
+impl Loader<StepsOf> for Rows {
+    type Value = Arc<Vec<read::AssetStep>>;
+    type Error = Fault;
+
+    async fn load(&self, keys: &[StepsOf]) -> Result<HashMap<StepsOf, Self::Value>, Fault> {
+        let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
+        let rows = read::steps_of_assets(&self.pool, &self.org, &ids).await?;
+        Ok(grouped(rows, |row| StepsOf(row.asset_id.clone())))
+    }
+}
+
+impl Loader<AskerOf> for Rows {
+    type Value = String;
+    type Error = Fault;
+
+    async fn load(&self, keys: &[AskerOf]) -> Result<HashMap<AskerOf, String>, Fault> {
+        let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
+        let rows = read::askers_of_requests(&self.pool, &self.org, &ids).await?;
+        Ok(rows
+            .into_iter()
+            .map(|(id, actor)| (AskerOf(id), actor))
+            .collect())
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod asset;
 mod callback;
+mod check;
 mod context;
 mod errors;
 mod event;
@@ -18,6 +19,7 @@ mod node;
 mod page;
 mod query;
 mod request;
+mod revision;
 mod subscription;
 pub(crate) mod transport;
 mod travel;

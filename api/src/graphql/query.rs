@@ -7,6 +7,7 @@ use projections::{dead_letters, read};
 
 use super::asset::{Asset, AssetFilter};
 use super::callback::Callback;
+use super::check::ArtifactChecks;
 use super::context::{Position, core, ready, viewer};
 use super::fleet::{
     DeadLetter, Health, Key, Me, Orchestrator, Platform, Projection, Queue, Worker,
@@ -23,7 +24,14 @@ use crate::live::Cursor;
 use crate::ops::fleet::queues;
 
 #[derive(Default, MergedObject)]
-pub(crate) struct Query(Work, Past, Callbacks, Definitions, Installation);
+pub(crate) struct Query(
+    Work,
+    ArtifactChecks,
+    Past,
+    Callbacks,
+    Definitions,
+    Installation,
+);
 
 #[derive(Default)]
 struct Work;

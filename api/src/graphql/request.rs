@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::asset::Asset;
 use super::context::Position;
 use super::job::Job;
-use super::loaders::{AssetKey, JobKey, Loaders};
+use super::loaders::{AskerOf, AssetKey, JobKey, Loaders};
 use super::words::Priority;
 
 /// A job that has not ended, or the request that waits for one.
@@ -89,6 +89,13 @@ impl Request {
     /// Why it was withdrawn.
     async fn reason(&self) -> Option<&str> {
         self.0.reason.as_deref()
+    }
+
+    /// Opaque id of whoever asked: a key.
+    #[graphql(complexity = 5)]
+    async fn actor(&self, ctx: &Context<'_>) -> async_graphql::Result<Option<String>> {
+        let key = AskerOf(self.0.request_id.clone());
+        Ok(ctx.data::<Loaders>()?.load_one(key).await?)
     }
 
     async fn submitted_at(&self) -> DateTime<Utc> {

@@ -43,6 +43,18 @@ pub(crate) enum Approval {
     Revoked,
 }
 
+/// What was found of an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
+pub(crate) enum Verdict {
+    /// It is there, and its SHA-256 is the recorded one.
+    Intact,
+    Missing,
+    /// There is something else.
+    Changed,
+    /// Nothing was recorded that it could be compared with, or nobody can read such a place.
+    Unverifiable,
+}
+
 /// Who may see an asset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
 pub(crate) enum Clearance {
@@ -144,6 +156,18 @@ impl Approval {
             Self::Revoked => A::Revoked,
         }
         .as_str()
+    }
+}
+
+impl From<domain::asset::Verdict> for Verdict {
+    fn from(verdict: domain::asset::Verdict) -> Self {
+        use domain::asset::Verdict as V;
+        match verdict {
+            V::Intact => Self::Intact,
+            V::Missing => Self::Missing,
+            V::Changed => Self::Changed,
+            V::Unverifiable => Self::Unverifiable,
+        }
     }
 }
 

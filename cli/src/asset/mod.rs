@@ -1,66 +1,31 @@
 //! `strata asset`: what partners have, and what was made of it; now, and as it was.
 
 pub(crate) mod args;
+mod history;
+mod look;
+mod model;
+mod report;
+mod review;
+mod rollback;
 
-use chrono::{DateTime, Utc};
 use domain::asset::AssetId;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use args::{AssetCommand, ListArgs};
+use model::{ASSET, Asset, REVISION, maker};
 
 use crate::args::Format;
 use crate::client::Client;
 use crate::client::args::ClientArgs;
 use crate::exit::{Exit, Stop};
+use crate::job::PageInfo;
 use crate::output::{Console, lines_of, one_line};
 use crate::runtime;
-use crate::when::{MOMENT, Moment, When};
-
-/// Fields of an [`Asset`].
-const ASSET: &str = "id platformId platformRefs title deleted clearance processingStatus currentJobId failure revision \
-     contentHash approval createdAt updatedAt position";
-const REVISION: &str = "number contentHash artifacts origin approval approvalReason createdAt";
-
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all(deserialize = "camelCase"))]
-struct Asset {
-    #[serde(rename(deserialize = "id"))]
-    asset_id: String,
-    platform_id: String,
-    platform_refs: Value,
-    title: Option<String>,
-    deleted: bool,
-    clearance: String,
-    processing_status: String,
-    current_job_id: Option<String>,
-    failure: Option<Value>,
-    revision: Option<i32>,
-    content_hash: Option<String>,
-    approval: String,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-    position: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    as_of: Option<Moment>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    revisions: Vec<Revision>,
-}
-
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all(deserialize = "camelCase"))]
-struct Revision {
-    number: i32,
-    content_hash: String,
-    artifacts: Value,
-    origin: Value,
-    approval: String,
-    approval_reason: Option<String>,
-    created_at: DateTime<Utc>,
-}
+use crate::when::{MOMENT, When};
 
 pub(crate) fn run(command: &AssetCommand, console: &mut Console<'_>) -> anyhow::Result<Exit> {
-    runtime::block_on(|_| async move {
+    runtime::block_on(|stop| async move {
         match command {
             AssetCommand::List(args) => list(args, console).await,
             AssetCommand::Show(args) => {
@@ -70,6 +35,20 @@ pub(crate) fn run(command: &AssetCommand, console: &mut Console<'_>) -> anyhow::
                 let at = Some(args.at);
                 show(args.asset, at, args.output, &args.stack, console).await
             }
+            AssetCommand::History(args) => history::run(args, console).await,
+            AssetCommand::Approve(args) => {
+                review::run(args, review::Verb::Approve, None, console).await
+            }
+            AssetCommand::Reject(args) => {
+                let reason = Some(args.reason.as_str());
+                review::run(&args.review, review::Verb::Reject, reason, console).await
+            }
+            AssetCommand::Revoke(args) => {
+                let reason = Some(args.reason.as_str());
+                review::run(&args.review, review::Verb::Revoke, reason, console).await
+            }
+            AssetCommand::Rollback(args) => rollback::run(args, &stop, console).await,
+            AssetCommand::Report(args) => report::run(args, &stop, console).await,
         }
     })
 }
@@ -92,8 +71,7 @@ async fn show(
     );
     let variables = json!({"id": id, "asOf": at.map(When::input)});
     let Answer { asset } = client.ask(&document, variables).await?;
-    let asset = asset
-        .ok_or_else(|| Stop::not_found(format!("there is no asset {id}"), "strata asset list"))?;
+    let asset = asset.ok_or_else(|| no_asset(id))?;
     match output {
         Format::Json => console.data(&serde_json::to_string_pretty(&asset)?)?,
         Format::Table => {
@@ -115,6 +93,11 @@ async fn show(
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Nobody has it, or another organisation.
+fn no_asset(id: AssetId) -> anyhow::Error {
+    Stop::not_found(format!("there is no asset {id}"), "strata asset list")
 }
 
 fn head(asset: &Asset) -> Vec<String> {
@@ -145,14 +128,6 @@ fn head(asset: &Asset) -> Vec<String> {
     lines
 }
 
-fn maker(origin: &Value) -> String {
-    match (origin["job_id"].as_str(), origin["to"].as_u64()) {
-        (Some(job), _) => job.to_owned(),
-        (None, Some(to)) => format!("rollback to {to}"),
-        (None, None) => String::new(),
-    }
-}
-
 async fn list(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
     #[derive(Deserialize)]
     struct Answer {
@@ -164,12 +139,6 @@ async fn list(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<Exit
         nodes: Vec<Asset>,
         page_info: PageInfo,
     }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct PageInfo {
-        end_cursor: Option<String>,
-        has_next_page: bool,
-    }
     let client = Client::find(&args.stack)?;
     let document = format!(
         "query($filter: AssetFilter, $first: Int, $after: String) {{ \
@@ -179,8 +148,7 @@ async fn list(args: &ListArgs, console: &mut Console<'_>) -> anyhow::Result<Exit
     let filter = json!({"text": args.text, "withDeleted": args.with_deleted});
     let variables = json!({"filter": filter, "first": args.limit, "after": args.cursor});
     let Answer { assets } = client.ask(&document, variables).await?;
-    let info = assets.page_info;
-    let next = info.end_cursor.filter(|_| info.has_next_page);
+    let next = assets.page_info.next();
     if args.output == Format::Json {
         let page = json!({"items": assets.nodes, "next": next});
         console.data(&serde_json::to_string_pretty(&page)?)?;

@@ -38,14 +38,14 @@ struct Connection {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PageInfo {
+pub(crate) struct PageInfo {
     end_cursor: Option<String>,
     has_next_page: bool,
 }
 
 impl PageInfo {
     /// Where the next page begins, if there is one.
-    pub(super) fn next(self) -> Option<String> {
+    pub(crate) fn next(self) -> Option<String> {
         self.end_cursor.filter(|_| self.has_next_page)
     }
 }

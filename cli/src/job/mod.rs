@@ -22,6 +22,7 @@ pub(crate) mod watch;
 mod why;
 
 use args::JobCommand;
+pub(crate) use list::PageInfo;
 
 use crate::exit::Exit;
 use crate::output::Console;

@@ -1,6 +1,6 @@
 //! What can be asked of an asset.
 
-use super::{Artifact, AssetId, Clearance, Concern};
+use super::{Artifact, AssetId, Check, Clearance, Concern};
 use crate::failure::Failure;
 use crate::id::JobId;
 use crate::platform::Refs;
@@ -45,7 +45,18 @@ pub enum Command {
     /// Records that the current job failed.
     FailProcessing { job_id: JobId, failure: Failure },
     /// Makes a new revision with the content of an earlier one (O-09).
-    Rollback { to: u32, reason: String },
+    Rollback(Box<Rollback>),
+}
+
+/// Which content to bring back, why, and what says that it is still there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rollback {
+    pub to: u32,
+    pub reason: String,
+    /// A look at the artifacts of that revision.
+    pub check: Option<Check>,
+    /// Bring back also what nobody can verify. What is missing or changed is never brought back.
+    pub accept_unverified: bool,
 }
 
 impl Command {
@@ -66,7 +77,7 @@ impl Command {
                 Concern::JobLinkage,
             ],
             Self::FailProcessing { .. } => &[Concern::ProcessingStatus],
-            Self::Rollback { .. } => &[Concern::Rollback],
+            Self::Rollback(_) => &[Concern::Rollback],
         }
     }
 }

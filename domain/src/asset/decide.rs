@@ -57,7 +57,7 @@ pub fn decide(
             artifacts,
         } => complete(live(state)?, job_id, content_hash, artifacts, at),
         Command::FailProcessing { job_id, failure } => fail(live(state)?, job_id, failure, at),
-        Command::Rollback { to, reason } => roll_back(live(state)?, to, &reason, at),
+        Command::Rollback(wish) => roll_back(live(state)?, &wish, at),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
+use super::check::basis;
 use super::decide::{Outcome, accept};
-use super::{Approval, Asset, Clearance, Event, Origin, Rejection, Revision};
+use super::{Approval, Asset, Clearance, Event, Origin, Rejection, Revision, Rollback};
 use crate::json::clean_text;
 use crate::outcome::Decision;
 
@@ -67,13 +68,18 @@ pub(super) fn set_clearance(asset: &Asset, clearance: Clearance, at: DateTime<Ut
     accept(Event::AssetClearanceSet { clearance, at })
 }
 
-pub(super) fn roll_back(asset: &Asset, to: u32, reason: &str, at: DateTime<Utc>) -> Outcome {
+/// Decides a rollback. The same one again is known by where it goes and why, whatever was looked at since.
+pub(super) fn roll_back(asset: &Asset, wish: &Rollback, at: DateTime<Utc>) -> Outcome {
     let current = current(asset)?;
-    let reason = clean_text(reason);
+    let (to, reason) = (wish.to, clean_text(&wish.reason));
+    if reason.trim().is_empty() {
+        return Err(Rejection::NoReason);
+    }
     match &current.origin {
         Origin::Rollback {
             to: last_to,
             reason: last_reason,
+            ..
         } if *last_to == to && *last_reason == reason => return Ok(Decision::AlreadyApplied),
         Origin::Rollback { .. } | Origin::Job { .. } => {}
     }
@@ -81,12 +87,15 @@ pub(super) fn roll_back(asset: &Asset, to: u32, reason: &str, at: DateTime<Utc>)
         return Err(Rejection::AlreadyCurrent { revision: to });
     }
     let earlier = find(asset, to, current.number)?;
+    let check = wish.check.as_ref();
+    let basis = basis(asset, earlier, check, wish.accept_unverified, at)?;
     accept(Event::AssetRolledBack {
         revision: asset.next_revision(),
         to,
         content_hash: earlier.content_hash.clone(),
         artifacts: earlier.artifacts.clone(),
         reason,
+        basis: Some(basis),
         at,
     })
 }

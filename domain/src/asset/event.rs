@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Artifact, AssetId, Clearance};
+use super::{Artifact, AssetId, Basis, Clearance};
 use crate::failure::Failure;
 use crate::id::JobId;
 use crate::platform::Refs;
@@ -68,6 +68,9 @@ pub enum Event {
         content_hash: String,
         artifacts: Vec<Artifact>,
         reason: String,
+        /// What it rests on; nothing in events from before artifacts were looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        basis: Option<Basis>,
         at: DateTime<Utc>,
     },
 }

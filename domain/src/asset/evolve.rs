@@ -77,9 +77,11 @@ fn apply(asset: &mut Asset, event: &Event) {
                 asset.processing = Processing::Completed { job_id: *job_id };
             }
         }
-        Event::AssetRolledBack { to, reason, .. } => {
-            let (to, reason) = (*to, reason.clone());
-            append(asset, event, Origin::Rollback { to, reason });
+        Event::AssetRolledBack {
+            to, reason, basis, ..
+        } => {
+            let (to, reason, basis) = (*to, reason.clone(), basis.clone());
+            append(asset, event, Origin::Rollback { to, reason, basis });
         }
     }
 }

@@ -6,6 +6,7 @@
 //! semantic version is one of the refs and opaque to us (O-07); it has nothing to do with the
 //! revision, which is ours.
 
+mod check;
 mod command;
 mod decide;
 mod decide_processing;
@@ -23,7 +24,11 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use command::Command;
+pub use check::{
+    Basis, CHECK_AGE_MAX, CHECK_WORKFLOW, CHECKED_BYTES_MAX, Check, Detail, Finding, Report,
+    Verdict, check_inputs, check_may_begin,
+};
+pub use command::{Command, Rollback};
 pub use decide::decide;
 pub use event::Event;
 pub use evolve::evolve;

@@ -1,9 +1,12 @@
 //! Why a command on an asset is refused.
 
+use chrono::{DateTime, Utc};
+
+use super::check::CHECKED_BYTES_MAX;
 use super::limits::{
     ARTIFACT_BYTES_MAX, ARTIFACTS_MAX, NAME_BYTES_MAX, REFS_BYTES_MAX, URI_BYTES_MAX,
 };
-use super::{Approval, AssetId, Concern};
+use super::{Approval, AssetId, Concern, Finding, Verdict};
 use crate::context::Role;
 use crate::id::JobId;
 
@@ -73,6 +76,41 @@ pub enum Rejection {
     /// Going back to where one is makes no sense.
     #[error("revision {revision} is the current one already")]
     AlreadyCurrent { revision: u32 },
+    /// A rollback without a reason helps nobody later.
+    #[error("a rollback needs a reason")]
+    NoReason,
+    /// Nobody has looked whether the content is still there.
+    #[error("nobody has looked whether the artifacts of revision {revision} are still there")]
+    NotChecked { revision: u32 },
+    /// Somebody looked at something else.
+    #[error("{job_id} did not look at the artifacts of revision {revision} as they are listed")]
+    OtherCheck { job_id: JobId, revision: u32 },
+    /// Much may have happened since.
+    #[error("{job_id} looked at the artifacts at {ended_at}, which is too long ago")]
+    CheckTooOld {
+        job_id: JobId,
+        ended_at: DateTime<Utc>,
+    },
+    /// The list is too large for one look.
+    #[error(
+        "the artifacts of revision {revision} have {size_bytes} bytes of JSON; \
+         one look takes at most {CHECKED_BYTES_MAX}"
+    )]
+    CheckTooLarge { revision: u32, size_bytes: usize },
+    /// The revision lists nothing that could be looked at.
+    #[error(
+        "revision {revision} lists no artifacts, so that nobody can verify that it is still there"
+    )]
+    NothingListed { revision: u32 },
+    /// What is gone cannot be brought back.
+    #[error("{} is missing{}", shown(.artifact), others(*.more))]
+    ArtifactMissing { artifact: Box<Finding>, more: u32 },
+    /// What has become something else is not what was made then.
+    #[error("{} has changed: {}{}", shown(.artifact), difference(.artifact), others(*.more))]
+    ArtifactChanged { artifact: Box<Finding>, more: u32 },
+    /// Nothing is wrong with it that anybody could see.
+    #[error("{} is not verifiable: {}{}", shown(.artifact), why(.artifact), others(*.more))]
+    NotVerifiable { artifact: Box<Finding>, more: u32 },
     /// The content hash is not a SHA-256.
     #[error("the content hash must be 64 lower-case hex digits")]
     InvalidHash,
@@ -95,4 +133,31 @@ fn current_job(current: &Option<JobId>) -> String {
         Some(job) => format!("; that is {job}"),
         None => "; it has none".to_owned(),
     }
+}
+
+fn shown(finding: &Finding) -> String {
+    let artifact = &finding.artifact;
+    format!("artifact `{}` ({})", artifact.name, artifact.uri)
+}
+
+fn others(more: u32) -> String {
+    match more {
+        0 => String::new(),
+        more => format!("; and {more} more like it"),
+    }
+}
+
+fn difference(finding: &Finding) -> String {
+    match (&finding.found, &finding.artifact.sha256) {
+        (Some(found), Some(expected)) => format!("its SHA-256 is {found}, not {expected}"),
+        _ => why(finding).to_owned(),
+    }
+}
+
+fn why(finding: &Finding) -> &str {
+    let unknown = match finding.verdict {
+        Verdict::Intact | Verdict::Missing | Verdict::Unverifiable => "no hash of it was recorded",
+        Verdict::Changed => "it is not what was recorded",
+    };
+    finding.detail.as_deref().unwrap_or(unknown)
 }

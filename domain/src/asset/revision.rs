@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::Approval;
+use super::{Approval, Basis};
 use crate::id::JobId;
 
 /// One state of the content; only its review may change.
@@ -27,7 +27,13 @@ pub enum Origin {
     /// A job completed.
     Job { job_id: JobId },
     /// Somebody went back to the content of an earlier revision.
-    Rollback { to: u32, reason: String },
+    Rollback {
+        to: u32,
+        reason: String,
+        /// What says that the content was still there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        basis: Option<Basis>,
+    },
 }
 
 /// One file or table that a job made.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use super::{Approval, AssetId, Clearance, Processing, Revision};
+use super::{Approval, AssetId, Clearance, Origin, Processing, Revision};
 use crate::id::JobId;
 use crate::platform::Refs;
 
@@ -115,6 +115,22 @@ impl Asset {
     pub fn find(&self, number: u32) -> Option<&Revision> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         self.revisions.get(index)
+    }
+
+    /// The job that made the content of a revision, also of one that a rollback brought back.
+    #[must_use]
+    pub fn maker(&self, number: u32) -> Option<JobId> {
+        let mut revision = self.find(number)?;
+        loop {
+            match &revision.origin {
+                Origin::Job { job_id } => return Some(*job_id),
+                // It goes back only, so that it comes to an end.
+                Origin::Rollback { to, .. } if *to < revision.number => {
+                    revision = self.find(*to)?
+                }
+                Origin::Rollback { .. } => return None,
+            }
+        }
     }
 
     /// The number that the next revision gets.

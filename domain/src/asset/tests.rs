@@ -1,5 +1,6 @@
 //! The rules of assets, one sentence each; this file has creation and deletion, and the helpers.
 
+mod check;
 mod ownership;
 mod processing;
 mod review;
@@ -124,6 +125,39 @@ fn fail(number: u8) -> Command {
         job_id: job(number),
         failure: failure(),
     }
+}
+
+/// A look at the artifacts that the job of this number made.
+fn look_that_found(number: u8, verdict: Verdict) -> Check {
+    let artifact = artifacts(number).remove(0);
+    let finding = Finding {
+        artifact,
+        verdict,
+        found: (verdict == Verdict::Changed).then(|| hash(99)),
+        detail: None,
+    };
+    Check {
+        job_id: job(200),
+        asset_id: asset_id(),
+        revision: number.into(),
+        made_by: Some(job(number)),
+        ended_at: testing::now(),
+        findings: vec![finding],
+    }
+}
+
+/// A look that found all of it.
+fn look(number: u8) -> Check {
+    look_that_found(number, Verdict::Intact)
+}
+
+fn roll_back(to: u32, check: Option<Check>) -> Command {
+    Command::Rollback(Box::new(Rollback {
+        to,
+        reason: "stripes".into(),
+        check,
+        accept_unverified: false,
+    }))
 }
 
 /// An asset with `count` revisions, made by the jobs 1, 2, 3.

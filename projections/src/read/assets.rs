@@ -51,6 +51,14 @@ impl Asset {
     }
 }
 
+impl Revision {
+    /// Where the list goes on after this row.
+    #[must_use]
+    pub fn cursor(&self) -> String {
+        self.revision.to_string()
+    }
+}
+
 /// Which assets to list.
 #[derive(Debug, Clone, Default)]
 pub struct AssetFilter {

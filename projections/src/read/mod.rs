@@ -15,6 +15,7 @@ mod platforms;
 mod position;
 mod projections;
 mod requests;
+mod revisions;
 mod vitals;
 mod workflows;
 
@@ -44,6 +45,7 @@ pub use position::{
 };
 pub use projections::{Projection, Rebuild, projections};
 pub use requests::{Request, RequestFilter, requests, requests_by_id};
+pub use revisions::{AssetStep, RevisionFilter, askers_of_requests, revisions, steps_of_assets};
 pub use vitals::{Progress, ProjectorVitals, Vitals, progress, vitals};
 pub use workflows::{Workflow, workflow, workflows};
 

@@ -26,6 +26,11 @@ const QUERIES: &[(&str, Need, &str)] = &[
     ("request", 0, "request(id: \"REQ\") { id }"),
     ("assets", 0, "assets { nodes { id } }"),
     ("asset", 0, "asset(id: \"ASSET\") { id }"),
+    (
+        "artifactCheck",
+        0,
+        "artifactCheck(jobId: \"JOB\") { status }",
+    ),
     ("callbacks", 0, "callbacks { nodes { id } }"),
     ("callback", 0, "callback(id: \"CB\") { id }"),
     ("workflows", 0, "workflows { id }"),
@@ -84,6 +89,11 @@ const MUTATIONS: &[(&str, Need, &str)] = &[
         "setClearance(assetId: \"ASSET\", clearance: OUO) { repeated }",
     ),
     (
+        "checkArtifacts",
+        1,
+        "checkArtifacts(assetId: \"ASSET\", revision: 1) { jobId }",
+    ),
+    (
         "rollbackAsset",
         2,
         "rollbackAsset(assetId: \"ASSET\", to: 1, reason: \"r\") { repeated }",
@@ -133,6 +143,7 @@ const OF_ONE: &[&str] = &[
     "reject",
     "revoke",
     "setClearance",
+    "checkArtifacts",
     "rollbackAsset",
     "softDelete",
     "restore",
@@ -187,7 +198,7 @@ async fn foreign(server: &Server, field: &str, document: &str, stranger: &str) {
     let answer = server.ask(stranger, document, json!({})).await;
     let data = &answer["data"][field];
     match field {
-        "job" | "openJob" | "stateDiff" | "request" | "asset" | "callback" => {
+        "job" | "openJob" | "stateDiff" | "request" | "asset" | "callback" | "artifactCheck" => {
             assert_eq!(data, &Value::Null, "{answer}")
         }
         "jobs" | "requests" | "assets" | "callbacks" => {

@@ -34,7 +34,8 @@ impl<S: tracing::Subscriber> Layer<S> for Counter {
 }
 
 const QUERY: &str = "query($n: Int!) { jobs(first: $n) { nodes {
-    id status request { id job { id } } asset { id revisions { number } currentJob { id } }
+    id status request { id actor job { id } }
+    asset { id revisions { number position actor reviews { decision } job { request { actor } } } currentJob { id } }
     nodes { id status input attempts { number } childCounts { total } }
     edges { from to } timeline { node } callbacks { id deliveries { attempt } }
     retries { id } forks { id madeFrom { id } } } } }";

@@ -4,6 +4,7 @@ mod bad;
 mod catalog;
 mod judges;
 mod kills;
+mod looks;
 mod odd;
 mod pictures;
 mod pipeline;

@@ -1,5 +1,6 @@
 //! The code of the shipped handlers, one file per family, as in `domain::handler`.
 
+mod artifact;
 mod echo;
 mod greetings;
 mod h3;
@@ -26,6 +27,7 @@ pub(crate) fn register(registry: &mut Registry, tools: Tools) -> Result<(), Regi
     register_examples(registry)?;
     let tools = Arc::new(tools);
     let tools = || Arc::clone(&tools);
+    registry.register(artifact::VerifyArtifacts(tools()))?;
     registry.register(raster::RasterValidate(tools()))?;
     registry.register(raster::RasterCreateCog(tools()))?;
     registry.register(raster::BlobToMount(tools()))?;

@@ -186,7 +186,7 @@ fn no_bounds() -> Failure {
     Failure::new(FailureClass::Permanent, "no_geometry", message)
 }
 
-fn no_database(error: &sqlx::Error) -> Failure {
+pub(super) fn no_database(error: &sqlx::Error) -> Failure {
     let message = format!("the database of the catalog does not answer: {error}");
     Failure::new(FailureClass::Transient, "database_unavailable", &message)
 }

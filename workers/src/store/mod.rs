@@ -17,6 +17,7 @@ use bytes::Bytes;
 use domain::failure::{Failure, FailureClass};
 use domain::job::event::Blob;
 use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, WriteMultipart};
 use sha2::{Digest, Sha256};
@@ -40,6 +41,9 @@ pub struct Store {
     account: Option<String>,
     vsi: Option<vsi::Vsi>,
 }
+
+/// The content of an object, in order.
+pub(crate) type Pieces = BoxStream<'static, Result<Bytes, StoreError>>;
 
 /// Why something could not be stored or read.
 #[derive(Debug, thiserror::Error)]
@@ -236,6 +240,19 @@ impl Store {
         Ok(hex(&hash.finalize()))
     }
 
+    /// Size and content of the object, piece by piece; nothing if it does not exist.
+    pub(crate) async fn stream(&self, key: &str) -> Result<Option<(u64, Pieces)>, StoreError> {
+        let got = match self.inner.get(&self.path(key)?).await {
+            Ok(got) => got,
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(failed(key, &error)),
+        };
+        let (bytes, name) = (got.meta.size, key.to_owned());
+        let pieces = got.into_stream();
+        let pieces = pieces.map(move |piece| piece.map_err(|error| failed(&name, &error)));
+        Ok(Some((bytes, pieces.boxed())))
+    }
+
     /// Fails unless the object exists and has this SHA-256, if one is known.
     pub async fn verify(&self, key: &str, sha256: Option<&str>) -> Result<(), StoreError> {
         match sha256 {
@@ -298,7 +315,7 @@ fn failed(key: &str, error: &object_store::Error) -> StoreError {
     }
 }
 
-fn hex(digest: &[u8]) -> String {
+pub(crate) fn hex(digest: &[u8]) -> String {
     let mut text = String::with_capacity(digest.len() * 2);
     for byte in digest {
         // Writing to a string cannot fail.

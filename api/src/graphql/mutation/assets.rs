@@ -72,17 +72,6 @@ impl Assets {
         review(ctx, &asset_id, Command::SetClearance { clearance }).await
     }
 
-    /// Makes a new revision with the content of an earlier one.
-    async fn rollback_asset(
-        &self,
-        ctx: &Context<'_>,
-        asset_id: String,
-        to: u32,
-        reason: String,
-    ) -> async_graphql::Result<AssetPayload> {
-        review(ctx, &asset_id, Command::Rollback { to, reason }).await
-    }
-
     /// Hides an asset; its row and its history stay.
     async fn soft_delete(
         &self,
@@ -147,7 +136,7 @@ impl Assets {
     }
 }
 
-fn asset_of(text: &str) -> Result<AssetId, Fault> {
+pub(super) fn asset_of(text: &str) -> Result<AssetId, Fault> {
     text.parse().map_err(|_| Fault::not_found("asset", text))
 }
 

@@ -6,6 +6,7 @@ mod callbacks;
 mod jobs;
 mod operation;
 mod reuse;
+mod rollback;
 mod submit;
 
 use async_graphql::MergedObject;
@@ -17,6 +18,7 @@ pub(crate) struct Mutation(
     jobs::Jobs,
     bulk::Bulk,
     assets::Assets,
+    rollback::Rollbacks,
     callbacks::CallbackWishes,
     operation::Operation,
 );

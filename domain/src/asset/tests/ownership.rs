@@ -26,10 +26,7 @@ fn one_of_each() -> Vec<Command> {
         begin(1),
         complete(1),
         fail(1),
-        Command::Rollback {
-            to: 1,
-            reason: reason(),
-        },
+        roll_back(1, Some(look(1))),
     ]
 }
 
@@ -46,7 +43,7 @@ fn kind(command: &Command) -> usize {
         Command::BeginProcessing { .. } => 7,
         Command::CompleteProcessing { .. } => 8,
         Command::FailProcessing { .. } => 9,
-        Command::Rollback { .. } => 10,
+        Command::Rollback(_) => 10,
     }
 }
 

@@ -22,11 +22,10 @@ fn clear(clearance: Clearance) -> Command {
     Command::SetClearance { clearance }
 }
 
+/// A rollback to what the job of this number made, after a look at it.
 fn roll_back(to: u32) -> Command {
-    Command::Rollback {
-        to,
-        reason: "stripes".into(),
-    }
+    let number = u8::try_from(to).unwrap_or(0);
+    super::roll_back(to, Some(look(number)))
 }
 
 /// The commands that bring a fresh revision into each state of review.
@@ -185,7 +184,12 @@ fn rolling_back_3_to_2_gives_revision_4_with_the_artifacts_of_2() {
         (&hash(2), &artifacts(2))
     );
     let (to, reason) = (2, "stripes".into());
-    assert_eq!(current.origin, Origin::Rollback { to, reason });
+    let basis = Some(Basis {
+        checked_by: Some(job(200)),
+        intact: 1,
+        unverified: 0,
+    });
+    assert_eq!(current.origin, Origin::Rollback { to, reason, basis });
     assert_eq!(state.approval(), Approval::PendingReview);
     assert_eq!(state.platform_refs(), Some(&refs()));
     // The status of processing is not the platform's to change.

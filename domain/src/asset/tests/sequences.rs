@@ -22,8 +22,17 @@ fn any_command() -> impl Strategy<Value = Command> {
         6 => (0..4_u8).prop_map(begin),
         6 => (0..4_u8).prop_map(complete),
         2 => (0..4_u8).prop_map(fail),
-        2 => (0..5_u32, reason()).prop_map(|(to, reason)| Command::Rollback { to, reason }),
+        2 => (0..5_u32, reason(), any_look(), any::<bool>()).prop_map(
+            |(to, reason, check, accept_unverified)| Command::Rollback(Box::new(Rollback {
+                to, reason, check, accept_unverified,
+            }))
+        ),
     ]
+}
+
+fn any_look() -> impl Strategy<Value = Option<Check>> {
+    let verdict = proptest::sample::select(Verdict::ALL.to_vec());
+    proptest::option::of((0..4_u8, verdict).prop_map(|(n, verdict)| look_that_found(n, verdict)))
 }
 
 fn fold(state: State, events: &[Event]) -> State {

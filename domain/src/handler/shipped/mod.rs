@@ -11,6 +11,7 @@
 //! - What templates read must be small and stand inline in the output. Long lists are optional
 //!   fields, beside a count and a reference to the whole.
 
+mod artifact;
 mod examples;
 mod h3;
 mod raster;
@@ -31,6 +32,7 @@ const HEAVY: &str = "container-tasks";
 /// All shipped declarations.
 pub(super) fn all() -> Vec<Handler> {
     [
+        artifact::all(),
         examples::all(),
         h3::all(),
         raster::all(),

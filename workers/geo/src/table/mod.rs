@@ -12,6 +12,7 @@
 
 pub(crate) mod binary;
 mod finish;
+mod held;
 mod load;
 pub(crate) mod marker;
 
@@ -22,6 +23,7 @@ use crate::names::{NAME_BYTES_MAX, RESERVED, TableName, cut, quoted, short_hash}
 use crate::vector::{Column, ColumnKind};
 
 pub use finish::{Loaded, describe, finish};
+pub use held::{Held, held};
 pub use load::{Prepared, copy_chunk, discard, prepare};
 
 /// Types of geometry that a column may be declared with.
