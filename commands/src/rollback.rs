@@ -122,6 +122,7 @@ impl Writer {
             priority: None,
             callbacks: Vec::new(),
             retry_of: None,
+            forked_from: None,
             idempotency_key: None,
             trace: None,
         };

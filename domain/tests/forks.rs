@@ -59,9 +59,10 @@ fn workflow(shapes: &[Shape]) -> Value {
         let (next, input) = (&targets[i + 1], format!("inputs.i{k}"));
         let own = json!({"in": format!("{{{{ {input} }}}}"), "up": "{{ previous_results }}"});
         let branches = |test: String| json!([{"when": test, "next": next[0]}, {"default": true, "next": next[next.len() / 2..]}]);
-        let earlier = before[i].map_or("0".to_owned(), |j| {
-            format!("(nodes.n{j}.output.v | default(0))")
-        });
+        let earlier = match before[i] {
+            Some(j) => format!("(nodes.n{j}.output.v | default(0))"),
+            None => "0".to_owned(),
+        };
         let task = |params: Value| json!({"type": "task", "handler": "work", "params": params, "next": next});
         let fan_out = |source: Value, params: Value| json!({"type": "fan_out", "source": source, "next": next, "task": {"handler": "work", "params": params}});
         let mut node = match kind {

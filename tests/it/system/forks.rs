@@ -23,20 +23,7 @@ async fn a_fork_runs_what_it_must_takes_over_the_rest_and_makes_the_next_revisio
     let rig = Rig::new("forks").await;
     let _roles = (rig.orchestrator(&[]), rig.worker(16, &[]), rig.projector());
     let server = Server::start(&rig).await;
-    let inputs = json!({"source": "s", "word": "one", "items": ITEMS});
-    let refs = json!({ "name": "parcels" });
-    let first = rig.writer.submit(Order {
-        refs: serde_json::from_value(refs).unwrap(),
-        ..order("relay", serde_json::from_value(inputs).unwrap())
-    });
-    let first = first.await.unwrap();
-    let asset = first.asset_id.unwrap().to_string();
-    let first = first.job_id.to_string();
-    rig.all_ended(DEADLINE).await;
-    assert_eq!(
-        said(&rig, &first).await,
-        json!({"said": "s one!", "replies": ITEMS})
-    );
+    let (first, asset) = original(&rig).await;
 
     // A look first, which writes nothing.
     let wish =
@@ -107,6 +94,25 @@ async fn a_fork_runs_what_it_must_takes_over_the_rest_and_makes_the_next_revisio
 
     lineage_is_shown(&server, [&first, &fork, &second]).await;
     invariants::check(&rig).await;
+}
+
+/// A job that has completed, and its asset.
+async fn original(rig: &Rig) -> (String, String) {
+    let inputs = json!({"source": "s", "word": "one", "items": ITEMS});
+    let refs = json!({ "name": "parcels" });
+    let first = rig.writer.submit(Order {
+        refs: serde_json::from_value(refs).unwrap(),
+        ..order("relay", serde_json::from_value(inputs).unwrap())
+    });
+    let first = first.await.unwrap();
+    let asset = first.asset_id.unwrap().to_string();
+    let first = first.job_id.to_string();
+    rig.all_ended(DEADLINE).await;
+    assert_eq!(
+        said(rig, &first).await,
+        json!({"said": "s one!", "replies": ITEMS})
+    );
+    (first, asset)
 }
 
 #[tokio::test]
