@@ -46,6 +46,8 @@ pub enum Command {
     FailProcessing { job_id: JobId, failure: Failure },
     /// Makes a new revision with the content of an earlier one (O-09).
     Rollback { to: u32, reason: String },
+    /// Says again what is known, so that older events can be archived.
+    Carry,
 }
 
 impl Command {
@@ -67,6 +69,8 @@ impl Command {
             ],
             Self::FailProcessing { .. } => &[Concern::ProcessingStatus],
             Self::Rollback { .. } => &[Concern::Rollback],
+            // It changes nothing, so whoever keeps the log may do it.
+            Self::Carry => &[],
         }
     }
 }

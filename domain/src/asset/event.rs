@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Artifact, AssetId, Clearance};
+use super::{Artifact, Asset, AssetId, Clearance};
 use crate::failure::Failure;
 use crate::id::JobId;
 use crate::platform::Refs;
@@ -70,4 +70,6 @@ pub enum Event {
         reason: String,
         at: DateTime<Utc>,
     },
+    /// What all events so far have made of the asset, so that they can be archived: reading may begin here.
+    AssetCarried { asset: Box<Asset>, at: DateTime<Utc> },
 }

@@ -1,6 +1,6 @@
 //! Which events follow from a command, or why it is refused.
 
-use super::{Command, Event, Rejection, State};
+use super::{Command, Event, Rejection, State, Version};
 use crate::context::Context;
 use crate::json::{clean_text, is_sha256_hex};
 use crate::outcome::Decision;
@@ -30,7 +30,20 @@ pub fn decide(
             };
             register(state, event)
         }
+        Command::Carry => Ok(Decision::Accepted(carry(state, ctx))),
     }
+}
+
+fn carry(state: &State, ctx: &Context) -> Vec<Event> {
+    let again = |known: &Version| Event::WorkflowCarried {
+        version: known.number,
+        hash: known.hash.clone(),
+        source: known.source.clone(),
+        handlers: known.handlers.clone(),
+        registered_at: known.registered_at,
+        at: ctx.now,
+    };
+    state.versions().map(again).collect()
 }
 
 fn register(state: &State, event: Event) -> Result<Decision<Event>, Rejection> {

@@ -69,7 +69,7 @@ pub async fn log_after(pool: &PgPool, pos: i64, limit: i64) -> Result<Vec<LogEve
     let rows = sqlx::query_as(
         "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
          from (select *, sum(octet_length(payload)) over (order by pos) as total
-               from dagapp.events where pos > $1 and pos <= $1 + $2) e
+               from dagapp.events where pos > dagapp.live($1) and pos <= $1 + $2) e
          where total <= $3 or pos = $1 + 1
          order by pos",
     );
@@ -89,7 +89,8 @@ pub async fn stream_after(
         "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
          from (select *, sum(octet_length(payload)) over (order by version) as total,
                       row_number() over (order by version) as nth
-               from (select * from dagapp.events where stream_id = $1 and pos > $2 and pos <= $3
+               from (select * from dagapp.events
+                     where stream_id = $1 and pos > dagapp.live_history($1, $2) and pos <= $3
                      order by version limit $4) few) e
          where total <= $5 or nth = 1
          order by version",
@@ -112,7 +113,7 @@ pub async fn org_after(
         "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
          from (select *, sum(octet_length(payload)) over (order by pos) as total,
                       row_number() over (order by pos) as nth
-               from dagapp.events where pos > $1 and pos <= $2 and org_id = $3) e
+               from dagapp.events where pos > dagapp.live($1) and pos <= $2 and org_id = $3) e
          where total <= $4 or nth = 1
          order by pos",
     );
@@ -129,7 +130,9 @@ pub async fn org_after(
 pub async fn events_at(pool: &PgPool, org_id: &str, at: &[i64]) -> Result<Vec<LogEvent>, Error> {
     let rows = sqlx::query_as(
         "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
-         from dagapp.events where pos = any($1) and org_id = $2 order by pos",
+         from dagapp.events
+         where pos = any($1) and org_id = $2 and dagapp.live((select min(p) - 1 from unnest($1) as p)) is not null
+         order by pos",
     );
     Ok(rows.bind(at).bind(org_id).fetch_all(pool).await?)
 }
@@ -156,6 +159,8 @@ pub async fn stream_events(pool: &PgPool, filter: &StreamFilter) -> Result<Page<
          from dagapp.events where stream_id = ",
     );
     query.push_bind(&filter.stream_id);
+    query.push(" and pos > dagapp.live_history(");
+    query.push_bind(&filter.stream_id).push(", 0)");
     if let Some(text) = &filter.cursor {
         let bad = || Error::Cursor(text.chars().take(80).collect());
         let version: i64 = text.parse().map_err(|_| bad())?;

@@ -1,4 +1,7 @@
 //! Reads of the log, always short and in the order of positions or versions.
+//!
+//! `dagapp.live` and its sisters stand in every statement of this crate that reads events: they refuse, in the snapshot of
+//! that very statement, what is archived.
 
 use chrono::{DateTime, Utc};
 use sqlx::{Executor, FromRow, Postgres};
@@ -37,7 +40,7 @@ pub(crate) async fn after<'c>(
     sqlx::query_as(
         "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
          from (select *, sum(octet_length(payload)) over (order by pos) as total
-               from dagapp.events where pos > $1 and pos <= $1 + $2) e
+               from dagapp.events where pos > dagapp.live($1) and pos <= $1 + $2) e
          where total <= $3 or pos = $1 + 1
          order by pos",
     )
@@ -71,7 +74,7 @@ pub(crate) async fn after_of(
         "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at, found
          from (select *, count(*) over () as found, row_number() over (order by pos) as nth,
                       sum(octet_length(payload)) over (order by pos) as total
-               from dagapp.events where pos > $1 and pos <= $2 and type = any($3)) e
+               from dagapp.events where pos > dagapp.live($1) and pos <= $2 and type = any($3)) e
          where total <= $4 or nth = 1
          order by pos",
     )
@@ -100,7 +103,7 @@ pub(crate) async fn of_stream<'c>(
     sqlx::query_as(
         "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
          from dagapp.events
-         where stream_id = $1 and version > $2 and pos <= $3
+         where stream_id = $1 and version > $2 and pos <= $3 and pos >= dagapp.live_stream($1, $2, $3)
          order by version limit $4",
     )
     .bind(stream_id)
@@ -119,8 +122,10 @@ pub(crate) async fn of_streams<'c>(
 ) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
         "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from dagapp.events
-         where stream_id = any($1) and pos <= $2
+         from unnest($1::text[]) as wanted (id)
+         cross join lateral (select * from dagapp.events e
+                             where e.stream_id = wanted.id and e.pos <= $2
+                               and e.pos >= dagapp.live_stream(wanted.id, 0, $2)) e
          order by pos",
     )
     .bind(stream_ids)
@@ -136,8 +141,10 @@ pub(crate) async fn reuse_events<'c>(
 ) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
         "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from dagapp.events
-         where stream_id = any($1) and version <= 16 and type = 'outputs_reused'
+         from unnest($1::text[]) as wanted (id)
+         cross join lateral (select * from dagapp.events e
+                             where e.stream_id = wanted.id and e.version <= 16 and e.type = 'outputs_reused'
+                               and e.pos >= dagapp.live_stream(wanted.id, 0)) e
          order by pos",
     )
     .bind(stream_ids)
