@@ -47,6 +47,12 @@ begin
         using errcode = 'STR01', detail = floor::text, hint = 'strata archive restore';
 end $$;
 
+-- How these three are asked matters, for the planner knows which partitions there are. A condition such as
+-- `dagapp.live($1) is not null` is never evaluated when the positions that are asked for have no partition any more, and
+-- that is the very case. So it is the gate of the statement: `with gate as materialized (select dagapp.live($1) as after)
+-- select ... from gate cross join lateral (select ... where pos > gate.after offset 0)`. What comes out of a materialized
+-- list is not known before it is asked, and all bounds of positions come out of it.
+
 -- `after`, if everything behind it can be read here.
 create function dagapp.live(after bigint) returns bigint
 language plpgsql stable as $$
@@ -60,7 +66,7 @@ begin
     return after;
 end $$;
 
--- The position to look from for the events of a stream after a version, as far as `upto`, to fold them. Null if there is
+-- A position before the events of a stream after a version, as far as `upto`, to fold them. Null if there is
 -- no such stream. Refused if the next one is archived and nothing stands in for it.
 create function dagapp.live_stream(of_stream text, after_version bigint, upto bigint default 9223372036854775807)
 returns bigint language plpgsql stable as $$

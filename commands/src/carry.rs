@@ -95,7 +95,10 @@ fn again(stream: &str, recorded: &[Recorded], ctx: &Context) -> Result<Vec<Event
     let of_assets = asset::decide(&assets, asset::Command::Carry, ctx).ok();
     let of_platforms = platform::decide(&platforms, platform::Command::Carry, ctx).ok();
     let of_workflows = workflow::decide(&workflows, workflow::Command::Carry, ctx).ok();
-    let assets = of_assets.into_iter().flat_map(|d| d.into_events()).map(Event::Asset);
+    let assets = of_assets
+        .into_iter()
+        .flat_map(|d| d.into_events())
+        .map(Event::Asset);
     let platforms = of_platforms.into_iter().flat_map(|d| d.into_events());
     let workflows = of_workflows.into_iter().flat_map(|d| d.into_events());
     let events = assets.chain(platforms.map(Event::Platform));
@@ -108,7 +111,10 @@ fn again(stream: &str, recorded: &[Recorded], ctx: &Context) -> Result<Vec<Event
 
 fn check_size(stream: &str, events: &[Event]) -> Result<(), CarryError> {
     let bytes = |event| domain::event::encode(event).map_or(usize::MAX, |e| e.payload.len());
-    let bytes = events.iter().map(bytes).fold(0_usize, usize::saturating_add);
+    let bytes = events
+        .iter()
+        .map(bytes)
+        .fold(0_usize, usize::saturating_add);
     if events.len() <= COMMAND_EVENTS_MAX && bytes <= BYTES_MAX {
         return Ok(());
     }

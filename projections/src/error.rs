@@ -11,6 +11,8 @@ pub enum Error {
     Database(#[source] sqlx::Error),
     #[error("positions 1 to {0} of the log are archived, and this needs one of them")]
     Archived(i64),
+    #[error("an archive cannot be read: {0}")]
+    Archive(String),
     #[error("a value could not be written as JSON")]
     Json(#[from] serde_json::Error),
     #[error("an event cannot be read")]

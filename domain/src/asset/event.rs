@@ -71,5 +71,8 @@ pub enum Event {
         at: DateTime<Utc>,
     },
     /// What all events so far have made of the asset, so that they can be archived: reading may begin here.
-    AssetCarried { asset: Box<Asset>, at: DateTime<Utc> },
+    AssetCarried {
+        asset: Box<Asset>,
+        at: DateTime<Utc>,
+    },
 }

@@ -21,14 +21,17 @@ pub fn decide(
             source,
             handlers,
         } => {
-            let event = Event::WorkflowRegistered {
+            let known = is_known(state, version, &hash, &source)?;
+            if known {
+                return Ok(Decision::AlreadyApplied);
+            }
+            Ok(Decision::Accepted(vec![Event::WorkflowRegistered {
                 version,
                 hash,
                 source,
                 handlers,
                 at: ctx.now,
-            };
-            register(state, event)
+            }]))
         }
         Command::Carry => Ok(Decision::Accepted(carry(state, ctx))),
     }
@@ -46,14 +49,8 @@ fn carry(state: &State, ctx: &Context) -> Vec<Event> {
     state.versions().map(again).collect()
 }
 
-fn register(state: &State, event: Event) -> Result<Decision<Event>, Rejection> {
-    let Event::WorkflowRegistered {
-        version,
-        hash,
-        source,
-        ..
-    } = &event;
-    let version = *version;
+/// Whether the version is known with this very content.
+fn is_known(state: &State, version: u32, hash: &str, source: &str) -> Result<bool, Rejection> {
     if version == 0 {
         return Err(Rejection::VersionZero);
     }
@@ -70,12 +67,12 @@ fn register(state: &State, event: Event) -> Result<Decision<Event>, Rejection> {
     }
     match state.find(version) {
         // Equal content in another spelling (comments, key order) is still the same version.
-        Some(known) if known.hash == *hash => Ok(Decision::AlreadyApplied),
+        Some(known) if known.hash == hash => Ok(true),
         Some(known) => Err(Rejection::VersionTaken {
             version,
             registered: known.hash.clone(),
-            given: hash.clone(),
+            given: hash.to_owned(),
         }),
-        None => Ok(Decision::Accepted(vec![event])),
+        None => Ok(false),
     }
 }

@@ -62,7 +62,10 @@ fn what_is_carried_stands_in_for_all_versions_before_it() {
     assert_eq!(carried.len(), 2, "one for each version");
     assert_eq!(fold(&carried), fold(&all));
     assert_eq!(fold(&[&all[..], &carried].concat()), fold(&all));
-    assert_eq!(decide(&State::default(), Command::Carry, &ctx), Ok(Decision::Accepted(vec![])));
+    assert_eq!(
+        decide(&State::default(), Command::Carry, &ctx),
+        Ok(Decision::Accepted(vec![]))
+    );
 }
 
 #[test]

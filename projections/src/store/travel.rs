@@ -17,10 +17,14 @@ pub(crate) struct Recorded {
 
 /// When a position was recorded.
 pub(crate) async fn at_pos(pool: &PgPool, pos: i64) -> sqlx::Result<Option<Recorded>> {
-    sqlx::query_as("select pos, recorded_at from dagapp.events where pos = dagapp.live($1 - 1) + 1")
-        .bind(pos)
-        .fetch_optional(pool)
-        .await
+    sqlx::query_as(
+        "with gate as materialized (select dagapp.live($1 - 1) + 1 as at)
+         select e.pos, e.recorded_at
+         from gate cross join lateral (select * from dagapp.events where pos = gate.at offset 0) e",
+    )
+    .bind(pos)
+    .fetch_optional(pool)
+    .await
 }
 
 /// The last position that was recorded at a time or before it.
@@ -71,13 +75,15 @@ pub(crate) async fn events(
     limit: i64,
 ) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
-        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from (select *, sum(octet_length(payload)) over (order by version) as total,
+        "with gate as materialized (select dagapp.live_stream($1, $2, $4) as base, $3 as after, $4 as upto)
+         select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from (select few.*, sum(octet_length(payload)) over (order by version) as total,
                       row_number() over (order by version) as nth
-               from (select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+               from gate cross join lateral (
+                     select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
                      from dagapp.events
-                     where stream_id = $1 and version > $2 and pos > $3 and pos <= $4
-                       and pos >= dagapp.live_stream($1, $2, $4)
+                     where stream_id = $1 and version > $2 and pos > gate.after and pos <= gate.upto
+                       and pos >= gate.base
                      order by version limit $5) few) e
          where total <= $6 or nth = 1
          order by version",
@@ -113,9 +119,10 @@ pub(crate) async fn last_of(
 /// The events at these positions.
 pub(crate) async fn at(pool: &PgPool, positions: &[i64]) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
-        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from dagapp.events
-         where pos = any($1) and dagapp.live((select min(p) - 1 from unnest($1) as p)) is not null",
+        "with gate as materialized (select $1 as at, dagapp.live((select min(p) - 1 from unnest($1) as p)) as after)
+         select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from gate cross join lateral (
+             select * from dagapp.events where pos = any(gate.at) and pos > gate.after offset 0) e",
     )
     .bind(positions)
     .fetch_all(pool)

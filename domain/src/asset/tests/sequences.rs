@@ -83,7 +83,8 @@ proptest! {
         prop_assert_eq!(&in_two_parts, &state);
         // What is carried stands in for everything before it, of which a part may still be read.
         let then = fold(State::default(), prefix);
-        let carried = decide_own(&then, Command::Carry).map(Decision::into_events);
+        let context = testing::from(Role::Orchestrator);
+        let carried = decide(&then, Command::Carry, &context).map(Decision::into_events);
         let carried = carried.expect("nobody is refused");
         let left = prefix.get(prefix.len() / 2..).unwrap_or_default();
         let again = [left, &carried, rest].concat();
