@@ -41,6 +41,7 @@ impl From<projections::Error> for Fault {
                 error.to_string(),
                 "name a later position or time; the first position is 1",
             ),
+            projections::Error::Archived(_) => archived(&error),
             projections::Error::NotYet { since, .. } => Self::new(
                 Category::NotFound,
                 "NOT_YET",
@@ -65,9 +66,20 @@ impl From<LogError> for Fault {
                     "leave out characters and numbers that no database takes",
                 )
             }
+            LogError::Archived(_) => archived(&error),
             _ => Self::internal(&error),
         }
     }
+}
+
+/// Something of the past that is in the object store, and not in the database.
+fn archived(error: &dyn std::error::Error) -> Fault {
+    Fault::new(
+        Category::Conflict,
+        "ARCHIVED",
+        error.to_string(),
+        "ask the operator to restore it: strata archive restore",
+    )
 }
 
 impl From<AppendError> for Fault {

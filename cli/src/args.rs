@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use domain::failure::FailureClass;
 
+use crate::archive::args::ArchiveCommand;
 use crate::asset::args::AssetCommand;
 use crate::audit::args::AuditCommand;
 use crate::bench::args::BenchCommand;
@@ -105,6 +106,9 @@ With --patch the changes are printed as JSON patch (RFC 6902).")]
     /// Verify the log, prove what a job did, and check such proofs
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Move the oldest part of the log to the object store, verify it there, and bring it back
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
     /// Look at messages that nobody could make sense of
     #[command(subcommand, name = "dead-letters")]
     DeadLetters(DeadLetterCommand),

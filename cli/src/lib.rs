@@ -3,6 +3,7 @@
 //! [`run`] is the whole program; `main` only gives it the streams of the process. Commands return an
 //! [`Exit`] or an error; errors are printed here, once, with the next useful command.
 
+mod archive;
 mod args;
 mod asset;
 mod audit;
@@ -88,6 +89,7 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
         Command::Migrate(args) => roles::migrate(&args, console),
         Command::Job(command) => job::run(&command, console),
         Command::Audit(command) => audit::run(&command, console),
+        Command::Archive(command) => archive::run(&command, console),
         Command::At(args) => job::at::run(&args, console),
         Command::Diff(args) => job::diff::run(&args, console),
         Command::Asset(command) => asset::run(&command, console),

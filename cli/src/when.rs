@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
+use projections::archive::Cutoff;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -70,6 +71,15 @@ fn ago(text: &str) -> Option<TimeDelta> {
 }
 
 impl When {
+    /// What is older than it.
+    pub(crate) fn cutoff(self) -> Cutoff {
+        match self {
+            Self::Pos(pos) => Cutoff::Pos(pos),
+            Self::Time(at) => Cutoff::Time(at),
+            Self::Ago(delta) => Cutoff::Time(now() - delta),
+        }
+    }
+
     /// The input of the API.
     pub(crate) fn input(self) -> Value {
         match self {

@@ -7,6 +7,7 @@
 pub mod access;
 pub mod appender;
 pub mod callbacks;
+pub mod carry;
 pub mod clock;
 pub mod control;
 pub mod dead_letter;

@@ -7,7 +7,7 @@ use domain::{platform, workflow};
 
 use crate::appender::AppendError;
 use crate::log::{Append, Expected, LogError};
-use crate::write::{Writer, meta};
+use crate::write::{Writer, meta, version_of};
 
 /// How often a lost race is tried again.
 const TRIES: usize = 5;
@@ -96,7 +96,7 @@ impl Writer {
                 return Ok(Registered::Known { id, version });
             }
             let events_new = events_new.into_iter().map(Event::Workflow).collect();
-            let put = self.put(&stream, events.len() as u64, events_new, SYSTEM);
+            let put = self.put(&stream, version_of(&events), events_new, SYSTEM);
             match put.await {
                 Ok(_) => return Ok(Registered::New { id, version }),
                 Err(AppendError::Conflict { .. }) => {}
@@ -124,7 +124,10 @@ impl Writer {
         command: platform::Command,
         by: &str,
     ) -> Result<Option<u64>, RegisterError> {
-        let platform::Command::Register { platform_id, .. } = &command;
+        let platform::Command::Register { platform_id, .. } = &command else {
+            // Carrying changes nothing, and is not done by name.
+            return Ok(None);
+        };
         let stream = format!("platform:{platform_id}");
         for _ in 0..TRIES {
             let recorded = self.log.read_stream(&stream, 0, usize::MAX).await?;
@@ -142,7 +145,7 @@ impl Writer {
                 return Ok(None);
             }
             let events = events.into_iter().map(Event::Platform).collect();
-            match self.put(&stream, recorded.len() as u64, events, by).await {
+            match self.put(&stream, version_of(&recorded), events, by).await {
                 Ok(pos) => return Ok(Some(pos)),
                 Err(AppendError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),

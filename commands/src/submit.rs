@@ -15,7 +15,7 @@ use crate::appender::{AppendError, Appended};
 use crate::definitions::{Definition, NoDefinition};
 use crate::log::{Append, Expected, LogError, Meta, OpenJob};
 use crate::secrets;
-use crate::write::{Writer, fresh_id, meta};
+use crate::write::{Writer, fresh_id, meta, version_of};
 
 /// How often a lost race is tried again.
 const TRIES: usize = 5;
@@ -290,7 +290,7 @@ impl Writer {
                 state = asset::evolve(state, &event);
             }
         }
-        Ok((state, recorded.len() as u64))
+        Ok((state, version_of(&recorded)))
     }
 
     /// Tells orchestrators that a request waits. If it is lost, they find the request by themselves.

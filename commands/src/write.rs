@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::appender::Appender;
 use crate::clock::Clock;
 use crate::definitions::Definitions;
-use crate::log::{Log, Meta};
+use crate::log::{Log, Meta, Recorded};
 
 /// The write side of one process. Cheap to clone.
 #[derive(Clone)]
@@ -55,6 +55,12 @@ pub(crate) fn owned_meta(
         trace: trace.map(String::from),
         ..meta("orchestrator", Some(correlation))
     }
+}
+
+/// The version that a stream has, of which these are the last events. Older ones may be archived, so it is not their
+/// number.
+pub(crate) fn version_of(recorded: &[Recorded]) -> u64 {
+    recorded.last().map_or(0, |last| last.version)
 }
 
 /// A fresh id, in the order of time.

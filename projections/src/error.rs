@@ -1,11 +1,18 @@
 //! What can go wrong on the read side.
 
+/// The code of what is refused because it is archived.
+const ARCHIVED: &str = "STR01";
+
 /// An error of the read side; nothing of it is ever the fault of the log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     #[error("a statement on the read models failed")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
+    #[error("positions 1 to {0} of the log are archived, and this needs one of them")]
+    Archived(i64),
+    #[error("an archive cannot be read: {0}")]
+    Archive(String),
     #[error("a value could not be written as JSON")]
     Json(#[from] serde_json::Error),
     #[error("an event cannot be read")]
@@ -45,6 +52,24 @@ pub enum Error {
         pos: i64,
         since: i64,
     },
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        match archived(&error) {
+            Some(upto) => Self::Archived(upto),
+            None => Self::Database(error),
+        }
+    }
+}
+
+/// What `dagapp.live` and its sisters say: how far the log is archived.
+fn archived(error: &sqlx::Error) -> Option<i64> {
+    let sqlx::Error::Database(said) = error else {
+        return None;
+    };
+    let said: &sqlx::postgres::PgDatabaseError = said.try_downcast_ref()?;
+    (said.code() == ARCHIVED).then(|| said.detail()?.parse().ok())?
 }
 
 impl Error {

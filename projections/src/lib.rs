@@ -4,6 +4,7 @@
 //! log's schema only. Read models can be thrown away and built again from the log; effects (dispatch,
 //! callbacks) are only ever resumed.
 
+pub mod archive;
 pub mod audit;
 pub mod callbacks;
 pub mod dead_letters;

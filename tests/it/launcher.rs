@@ -68,7 +68,7 @@ ln -s /bin/true "$2/bin/nats-server"
 const VENV: &str = r#"#!/bin/bash
 [[ $2 == venv ]] || exit 0
 mkdir -p "$4/bin"
-printf '%s\n' '#!/bin/bash' "echo \"\${*: -3}\" >>'${0%/*}/asked'" >"$4/bin/python"
+printf '%s\n' '#!/bin/bash' "echo \"\${*: -4}\" >>'${0%/*}/asked'" >"$4/bin/python"
 chmod +x "$4/bin/python"
 "#;
 
@@ -334,7 +334,7 @@ fn the_checks_install_the_packages_that_tests_compare_with_once() {
     let asked = || fs::read_to_string(house.folder.join("bin/asked")).unwrap();
     assert_eq!(
         asked(),
-        "standardwebhooks==1.* schemathesis==4.32.* gql[websockets]==4.*\n"
+        "standardwebhooks==1.* schemathesis==4.32.* gql[websockets]==4.* pyarrow==26.*\n"
     );
     let again = house.run(["test"], &[("STRATA_TEST_PYTHON", "")]);
     assert_eq!(

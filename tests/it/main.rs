@@ -6,6 +6,8 @@ mod api;
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod archive;
+#[cfg(test)]
 mod assets;
 #[cfg(test)]
 mod audit;

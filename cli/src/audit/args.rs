@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use domain::event::checkpoint::PublicKey;
 use domain::id::JobId;
 
+use crate::archive::args::FilesArgs;
 use crate::args::{DATA_DIR, Format};
 use crate::logging::LogArgs;
 use crate::roles::args::duration;
@@ -75,6 +76,11 @@ pub(crate) struct VerifyArgs {
     /// Connections to the database, at most [default: one per processor, up to 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) connections: Option<u32>,
+    /// Read what is archived too, from the object store
+    #[arg(long)]
+    pub(crate) archive: bool,
+    #[command(flatten)]
+    pub(crate) files: FilesArgs,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,

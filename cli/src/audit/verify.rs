@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use domain::event::checkpoint::Signed;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use projections::archive::ArchiveSet;
 use projections::audit::{self, Options, Report};
 use serde_json::json;
+use sqlx::PgPool;
 use tokio::time::Instant;
 
 use super::args::VerifyArgs;
 use super::own_key;
+use crate::archive;
+use crate::archive::shelf::{Shelf, archived};
 use crate::args::Format;
 use crate::exit::{Exit, Stop};
 use crate::output::{Console, Paint, one_line};
@@ -54,11 +58,17 @@ async fn verify(args: &VerifyArgs, live: bool) -> anyhow::Result<(Report, f64)> 
     migrate::require(&stack).await?;
     let connections = args.connections.unwrap_or_else(connections);
     let pool = stack.pool(1).await?;
+    // The files must be there as long as they are read.
+    let (archive, _shelf) = match args.archive {
+        true => fetched(args, &stack, &pool).await?,
+        false => (ArchiveSet::default(), None),
+    };
     let options = Options {
         since: args.since,
         at_once: usize::try_from(connections)?,
         keys,
         known,
+        archive,
     };
     let bar = bar(live);
     let start = Instant::now();
@@ -77,6 +87,21 @@ async fn verify(args: &VerifyArgs, live: bool) -> anyhow::Result<(Report, f64)> 
         )
     })?;
     Ok((report, seconds))
+}
+
+/// The archives of the log, from the store.
+async fn fetched(
+    args: &VerifyArgs,
+    stack: &Stack,
+    pool: &PgPool,
+) -> anyhow::Result<(ArchiveSet, Option<Shelf>)> {
+    let shelf = Shelf::open(stack, &args.files)?;
+    let mut set = ArchiveSet::default();
+    for one in archived(pool).await? {
+        let (manifest, file) = shelf.fetch_archive(&one).await?;
+        set.add(manifest, &file).map_err(archive::failed)?;
+    }
+    Ok((set, Some(shelf)))
 }
 
 /// As many as there are processors, within reason.
@@ -146,6 +171,7 @@ fn show(
             (true, pos) => format!("signed checkpoints vouch for positions 1 to {pos}"),
         };
         console.talk(&vouched)?;
+        unread(report, console)?;
         return Ok(());
     };
     let word = console.look.paint(Paint::Bad, "changed");
@@ -161,8 +187,24 @@ fn show(
     Ok(())
 }
 
+/// Says what was not looked at.
+fn unread(report: &Report, console: &mut Console<'_>) -> anyhow::Result<()> {
+    let (upto, from) = (report.archived_upto, report.from_pos);
+    if upto == 0 || report.archive_read || from > upto + 1 {
+        return Ok(());
+    }
+    let hashes = match report.signed_upto >= upto {
+        true => "the hashes that are kept of them fit to a signed checkpoint",
+        false => "no signed checkpoint vouches for the hashes that are kept of them",
+    };
+    console.talk(&format!(
+        "positions 1 to {upto} are archived and were not read: {hashes}; --archive reads them from the store"
+    ))?;
+    Ok(())
+}
+
 /// An error with its causes.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use commands::write::fresh_id;
 use domain::event::checkpoint::SigningKey;
+use projections::archive;
 use projections::audit::{self, Options};
 use projections::notary::{EVERY, LATEST, Notary, Options as Signing};
 use serde_json::json;
@@ -47,6 +48,7 @@ pub(super) async fn measure(rig: &Rig, events: u32) -> anyhow::Result<Vec<Figure
         at_once: usize::try_from(connections)?,
         keys,
         known,
+        archive: archive::ArchiveSet::default(),
     };
     let before = resident_bytes()?;
     let (mut ours, mut plain) = (Duration::ZERO, Duration::ZERO);

@@ -130,6 +130,10 @@ fn failed(error: &RebuildError, place: &PlaceArgs) -> anyhow::Error {
     match error {
         RebuildError::Busy => Stop::conflict(text, format!("strata projection list{flag}")),
         RebuildError::Newer(_) => Stop::conflict(text, "run the build that fits"),
+        RebuildError::Read(projections::Error::Archived(_)) => Stop::conflict(
+            text,
+            format!("strata archive restore 1{flag}, then rebuild, and archive again"),
+        ),
         RebuildError::Read(_) => Stop::unreachable(
             text,
             format!("strata projection rebuild --all{flag}, which goes on"),

@@ -1,5 +1,8 @@
 //! Why the log could not be used.
 
+/// The code of what is refused because it is archived.
+const ARCHIVED: &str = "STR01";
+
 /// A failure of the store, not of a command.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
@@ -13,6 +16,9 @@ pub enum LogError {
     /// The values themselves cannot be stored; they never were and never will be.
     #[error("the database cannot take these values: {0}")]
     Invalid(String),
+    /// What is read needs events that were moved to the object store.
+    #[error("positions 1 to {0} of the log are archived, and this needs one of them")]
+    Archived(u64),
     #[error("an event could not be written: {0}")]
     Encode(String),
     #[error("an event of the log cannot be read: {0}")]
@@ -38,7 +44,11 @@ impl From<sqlx::Error> for LogError {
                 let values = ["21", "22", "23", "54"];
                 let is = |classes: &[&str]| classes.iter().any(|class| code.starts_with(class));
                 let text = format!("{} ({code})", db.message());
-                if is(&passing) {
+                if code == ARCHIVED {
+                    let said = db.try_downcast_ref::<sqlx::postgres::PgDatabaseError>();
+                    let upto = said.and_then(|said| said.detail()?.parse().ok());
+                    Self::Archived(upto.unwrap_or(0))
+                } else if is(&passing) {
                     Self::Unavailable(text)
                 } else if is(&values) {
                     Self::Invalid(text)

@@ -85,13 +85,14 @@ const APPEND: &str = "select first_pos, at, outcomes from dagapp.append(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
     $23, $24, $25, $26, $27, $28, $29)";
 
-// first_pos spares the older partitions.
-const READ_STREAM: &str =
-    "select pos, stream_id, version, type, schema_ver, org_id, payload, meta, recorded_at, leaf
-     from dagapp.events
-     where stream_id = $1 and version > $2
-       and pos >= (select first_pos from dagapp.streams where stream_id = $1)
-     order by version limit $3";
+// The gate spares the older partitions, and refuses what is archived (migration 11).
+const READ_STREAM: &str = "with gate as materialized (select dagapp.live_stream($1, $2) as base)
+     select pos, stream_id, version, type, schema_ver, org_id, payload, meta, recorded_at, leaf
+     from gate cross join lateral (
+         select * from dagapp.events
+         where stream_id = $1 and version > $2 and pos >= gate.base
+         order by version limit $3) e
+     order by version";
 
 impl PostgresLog {
     /// Connects now or fails.
@@ -336,15 +337,19 @@ impl Log for PostgresLog {
         streams: &'a [String],
     ) -> BoxFuture<'a, Result<Vec<Recorded>, LogError>> {
         Box::pin(answered(async move {
-            // first_pos spares the older partitions.
+            // Spares the older partitions, and refuses what is archived.
             let rows = sqlx::query(
-                "select e.pos, e.stream_id, e.version, e.type, e.schema_ver, e.org_id, e.payload, e.meta,
+                "with wanted as materialized (
+                     select stream_id, dagapp.live_stream(stream_id, 0) as base
+                     from dagapp.streams where stream_id = any($1)
+                 )
+                 select e.pos, e.stream_id, e.version, e.type, e.schema_ver, e.org_id, e.payload, e.meta,
                         e.recorded_at, e.leaf
-                 from dagapp.streams s
+                 from wanted w
                  cross join lateral (
                      select * from dagapp.events e
-                     where e.stream_id = s.stream_id and e.pos >= s.first_pos
-                 ) e where s.stream_id = any($1) order by e.stream_id, e.version",
+                     where e.stream_id = w.stream_id and e.pos >= w.base offset 0
+                 ) e order by e.stream_id, e.version",
             )
             .bind(streams)
             .fetch_all(&self.pool)
@@ -360,8 +365,11 @@ impl Log for PostgresLog {
     ) -> BoxFuture<'a, Result<Vec<Recorded>, LogError>> {
         Box::pin(answered(async move {
             let rows = sqlx::query(
-                "select pos, stream_id, version, type, schema_ver, org_id, payload, meta, recorded_at, leaf
-                 from dagapp.events where pos > $1 order by pos limit $2",
+                "with gate as materialized (select dagapp.live($1) as after)
+                 select pos, stream_id, version, type, schema_ver, org_id, payload, meta, recorded_at, leaf
+                 from gate cross join lateral (
+                     select * from dagapp.events where pos > gate.after order by pos limit $2) e
+                 order by pos",
             )
             .bind(signed(after_pos))
             .bind(i64::try_from(limit).unwrap_or(i64::MAX))

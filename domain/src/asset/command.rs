@@ -46,6 +46,8 @@ pub enum Command {
     FailProcessing { job_id: JobId, failure: Failure },
     /// Makes a new revision with the content of an earlier one (O-09).
     Rollback(Box<Rollback>),
+    /// Says again what is known, so that older events can be archived.
+    Carry,
 }
 
 /// Which content to bring back, why, and what says that it is still there.
@@ -78,6 +80,8 @@ impl Command {
             ],
             Self::FailProcessing { .. } => &[Concern::ProcessingStatus],
             Self::Rollback(_) => &[Concern::Rollback],
+            // It changes nothing, so whoever keeps the log may do it.
+            Self::Carry => &[],
         }
     }
 }

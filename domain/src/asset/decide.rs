@@ -58,7 +58,17 @@ pub fn decide(
         } => complete(live(state)?, job_id, content_hash, artifacts, at),
         Command::FailProcessing { job_id, failure } => fail(live(state)?, job_id, failure, at),
         Command::Rollback(wish) => roll_back(live(state)?, &wish, at),
+        Command::Carry => Ok(carry(state, at)),
     }
+}
+
+/// Deleted assets too: they can be restored.
+fn carry(state: &State, at: DateTime<Utc>) -> Decision<Event> {
+    let carried = state.asset().map(|asset| Event::AssetCarried {
+        asset: Box::new(asset.clone()),
+        at,
+    });
+    Decision::Accepted(carried.into_iter().collect())
 }
 
 fn create(

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{Artifact, AssetId, Basis, Clearance};
+use super::{Artifact, Asset, AssetId, Basis, Clearance};
 use crate::failure::Failure;
 use crate::id::JobId;
 use crate::platform::Refs;
@@ -71,6 +71,11 @@ pub enum Event {
         /// What it rests on; nothing in events from before artifacts were looked at.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         basis: Option<Basis>,
+        at: DateTime<Utc>,
+    },
+    /// What all events so far have made of the asset, so that they can be archived: reading may begin here.
+    AssetCarried {
+        asset: Box<Asset>,
         at: DateTime<Utc>,
     },
 }

@@ -8,9 +8,11 @@ use super::{Approval, Asset, Clearance, Event, Origin, Processing, Revision, Sta
 /// Folds one event into the state; total, and a repeated event changes nothing.
 #[must_use]
 pub fn evolve(mut state: State, event: &Event) -> State {
-    match &mut state.asset {
-        None => state.asset = created(event),
-        Some(asset) => apply(asset, event),
+    match (&mut state.asset, event) {
+        // Whatever was read before it: it says everything.
+        (known, Event::AssetCarried { asset, .. }) => *known = Some(Asset::clone(asset)),
+        (None, _) => state.asset = created(event),
+        (Some(asset), _) => apply(asset, event),
     }
     state
 }
@@ -44,8 +46,8 @@ fn created(event: &Event) -> Option<Asset> {
 
 fn apply(asset: &mut Asset, event: &Event) {
     match event {
-        // Whoever came first stays: refs are immutable.
-        Event::AssetCreated { .. } => {}
+        // Whoever came first stays: refs are immutable. What is carried replaces the whole.
+        Event::AssetCreated { .. } | Event::AssetCarried { .. } => {}
         Event::AssetDeleted { .. } => asset.presence = Presence::Deleted,
         Event::AssetRestored { .. } => asset.presence = Presence::Restored,
         Event::AssetApproved { revision, .. } => {

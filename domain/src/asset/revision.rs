@@ -7,7 +7,7 @@ use super::{Approval, Basis};
 use crate::id::JobId;
 
 /// One state of the content; only its review may change.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Revision {
     /// Counts from 1 without gaps.
     pub number: u32,
@@ -16,6 +16,7 @@ pub struct Revision {
     pub origin: Origin,
     pub approval: Approval,
     /// Why it was rejected or revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_reason: Option<String>,
     pub created_at: DateTime<Utc>,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use super::{Approval, AssetId, Clearance, Origin, Processing, Revision};
 use crate::id::JobId;
@@ -14,13 +15,14 @@ pub struct State {
     pub(super) asset: Option<Asset>,
 }
 
-/// An asset that was created.
-#[derive(Debug, Clone, PartialEq)]
+/// An asset that was created. It is also what `asset_carried` holds: its JSON changes only with an upcast.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asset {
     pub asset_id: AssetId,
     pub org_id: String,
     pub platform_id: String,
     pub platform_refs: Refs,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub created_at: DateTime<Utc>,
     pub(super) presence: Presence,
@@ -33,7 +35,8 @@ pub struct Asset {
 }
 
 /// Whether an asset is there for its readers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Presence {
     Live,
     Deleted,

@@ -63,6 +63,7 @@ catalogue! {
         AssetProcessingCompleted "asset_processing_completed" v 1,
         AssetProcessingFailed "asset_processing_failed" v 1,
         AssetRolledBack "asset_rolled_back" v 1,
+        AssetCarried "asset_carried" v 1,
     }
     Callback {
         CallbackDelivered "callback_delivered" v 1,
@@ -99,6 +100,7 @@ catalogue! {
     Platform {
         PlatformRegistered "platform_registered" v 1,
         PlatformUpdated "platform_updated" v 1,
+        PlatformCarried "platform_carried" v 1,
     }
     Request {
         RequestSubmitted "request_submitted" v 1,
@@ -107,8 +109,24 @@ catalogue! {
     }
     Workflow {
         WorkflowRegistered "workflow_registered" v 1,
+        WorkflowCarried "workflow_carried" v 1,
     }
 }
+
+/// What a stream ends with: nothing that changes anything follows, and nobody who decides reads it again but to repeat
+/// an answer.
+pub const ENDS: &[&str] = &[
+    "job_completed",
+    "job_failed",
+    "job_cancelled",
+    "job_assigned",
+    "request_withdrawn",
+    "callback_delivered",
+    "callback_given_up",
+];
+
+/// What says everything that the events before it in its stream say: reading may begin with it.
+pub const CARRIES: &[&str] = &["asset_carried", "platform_carried", "workflow_carried"];
 
 impl Kind {
     /// Finds a kind by its name on the wire.

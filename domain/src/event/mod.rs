@@ -15,5 +15,5 @@ mod upcast;
 
 pub use chain::{BatchHasher, Hash, Leaf, batch_hash, leaf_hash};
 pub use codec::{DecodeError, Encoded, Event, decode, encode};
-pub use kind::{Aggregate, KINDS, Kind};
+pub use kind::{Aggregate, CARRIES, ENDS, KINDS, Kind};
 pub use upcast::{UPCASTS, Upcast, upcast};

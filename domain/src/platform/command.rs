@@ -13,4 +13,6 @@ pub enum Command {
         /// The refs that an asset may have besides.
         optional_refs: Vec<String>,
     },
+    /// Says again what is known, so that older events can be archived.
+    Carry,
 }

@@ -23,7 +23,10 @@ pub fn decide(
         name,
         required_refs,
         optional_refs,
-    } = command;
+    } = command
+    else {
+        return Ok(carry(state, ctx));
+    };
     check_form(&platform_id, &name)?;
     let (required_refs, optional_refs) = check_scheme(&platform_id, required_refs, optional_refs)?;
     let at = ctx.now;
@@ -46,6 +49,14 @@ pub fn decide(
         optional_refs,
         at,
     }]))
+}
+
+fn carry(state: &State, ctx: &Context) -> Decision<Event> {
+    let carried = state.platform().map(|platform| Event::PlatformCarried {
+        platform: platform.clone(),
+        at: ctx.now,
+    });
+    Decision::Accepted(carried.into_iter().collect())
 }
 
 /// Whether a text may be the id of a platform: `[a-z][a-z0-9_-]{0,63}`.

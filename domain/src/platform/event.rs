@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::Platform;
+
 /// A fact of the stream `platform:<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -21,6 +23,11 @@ pub enum Event {
     PlatformUpdated {
         name: String,
         optional_refs: BTreeSet<String>,
+        at: DateTime<Utc>,
+    },
+    /// What all events so far have made of the platform, so that they can be archived: reading may begin here.
+    PlatformCarried {
+        platform: Platform,
         at: DateTime<Utc>,
     },
 }

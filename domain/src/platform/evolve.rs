@@ -33,6 +33,7 @@ pub fn evolve(mut state: State, event: &Event) -> State {
                 platform.updated_at = *at;
             }
         }
+        Event::PlatformCarried { platform, .. } => state.platform = Some(platform.clone()),
     }
     state
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 /// One platform, or nothing as long as it is not registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,8 +11,9 @@ pub struct State {
     pub(super) platform: Option<Platform>,
 }
 
-/// A registered platform and its id scheme.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A registered platform and its id scheme. It is also what `platform_carried` holds: its JSON changes only with an
+/// upcast.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Platform {
     pub platform_id: String,
     pub name: String,

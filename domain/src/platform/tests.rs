@@ -302,6 +302,21 @@ fn an_unregistered_platform_accepts_no_refs() {
 }
 
 #[test]
+fn what_is_carried_stands_in_for_everything_before_it() {
+    let ctx = testing::from(Role::Platform);
+    let all = [
+        geonode(),
+        Event::PlatformUpdated {
+            name: "Other".to_owned(),
+            optional_refs: set(&["title"]),
+            at: testing::now(),
+        },
+    ];
+    let carried = decide(&fold(&all), Command::Carry, &ctx).expect("nobody is refused");
+    assert_eq!(fold(&carried.into_events()), fold(&all));
+}
+
+#[test]
 fn a_repeated_event_changes_nothing() {
     let once = fold(&[geonode()]);
     assert_eq!(evolve(once.clone(), &geonode()), once);

@@ -15,4 +15,6 @@ pub enum Command {
         /// What the file leaves to its handlers, as this build declares them.
         handlers: Pins,
     },
+    /// Says again what is known, so that older events can be archived.
+    Carry,
 }

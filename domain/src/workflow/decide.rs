@@ -1,6 +1,6 @@
 //! Which events follow from a command, or why it is refused.
 
-use super::{Command, Event, Rejection, State};
+use super::{Command, Event, Rejection, State, Version};
 use crate::context::Context;
 use crate::json::{clean_text, is_sha256_hex};
 use crate::outcome::Decision;
@@ -21,26 +21,36 @@ pub fn decide(
             source,
             handlers,
         } => {
-            let event = Event::WorkflowRegistered {
+            let known = is_known(state, version, &hash, &source)?;
+            if known {
+                return Ok(Decision::AlreadyApplied);
+            }
+            Ok(Decision::Accepted(vec![Event::WorkflowRegistered {
                 version,
                 hash,
                 source,
                 handlers,
                 at: ctx.now,
-            };
-            register(state, event)
+            }]))
         }
+        Command::Carry => Ok(Decision::Accepted(carry(state, ctx))),
     }
 }
 
-fn register(state: &State, event: Event) -> Result<Decision<Event>, Rejection> {
-    let Event::WorkflowRegistered {
-        version,
-        hash,
-        source,
-        ..
-    } = &event;
-    let version = *version;
+fn carry(state: &State, ctx: &Context) -> Vec<Event> {
+    let again = |known: &Version| Event::WorkflowCarried {
+        version: known.number,
+        hash: known.hash.clone(),
+        source: known.source.clone(),
+        handlers: known.handlers.clone(),
+        registered_at: known.registered_at,
+        at: ctx.now,
+    };
+    state.versions().map(again).collect()
+}
+
+/// Whether the version is known with this very content.
+fn is_known(state: &State, version: u32, hash: &str, source: &str) -> Result<bool, Rejection> {
     if version == 0 {
         return Err(Rejection::VersionZero);
     }
@@ -57,12 +67,12 @@ fn register(state: &State, event: Event) -> Result<Decision<Event>, Rejection> {
     }
     match state.find(version) {
         // Equal content in another spelling (comments, key order) is still the same version.
-        Some(known) if known.hash == *hash => Ok(Decision::AlreadyApplied),
+        Some(known) if known.hash == hash => Ok(true),
         Some(known) => Err(Rejection::VersionTaken {
             version,
             registered: known.hash.clone(),
-            given: hash.clone(),
+            given: hash.to_owned(),
         }),
-        None => Ok(Decision::Accepted(vec![event])),
+        None => Ok(false),
     }
 }

@@ -19,4 +19,15 @@ pub enum Event {
         handlers: Pins,
         at: DateTime<Utc>,
     },
+    /// A version that is known, said again, so that older events can be archived: reading may begin with the first
+    /// of these that stand together, one for each version.
+    WorkflowCarried {
+        version: u32,
+        hash: String,
+        source: String,
+        #[serde(default, skip_serializing_if = "Pins::is_empty")]
+        handlers: Pins,
+        registered_at: DateTime<Utc>,
+        at: DateTime<Utc>,
+    },
 }

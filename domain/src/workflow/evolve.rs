@@ -11,14 +11,22 @@ pub fn evolve(mut state: State, event: &Event) -> State {
             hash,
             source,
             handlers,
-            at,
+            at: registered_at,
+        }
+        | Event::WorkflowCarried {
+            version,
+            hash,
+            source,
+            handlers,
+            registered_at,
+            ..
         } => {
             state.versions.entry(*version).or_insert_with(|| Version {
                 number: *version,
                 hash: hash.clone(),
                 source: source.clone(),
                 handlers: handlers.clone(),
-                registered_at: *at,
+                registered_at: *registered_at,
             });
         }
     }

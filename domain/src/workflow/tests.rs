@@ -54,6 +54,21 @@ fn a_new_version_is_registered_beside_the_old_one() {
 }
 
 #[test]
+fn what_is_carried_stands_in_for_all_versions_before_it() {
+    let all = [registered(1, 'a'), registered(2, 'b')];
+    let ctx = testing::from(Role::Platform);
+    let carried = decide(&fold(&all), Command::Carry, &ctx).expect("nobody is refused");
+    let carried = carried.into_events();
+    assert_eq!(carried.len(), 2, "one for each version");
+    assert_eq!(fold(&carried), fold(&all));
+    assert_eq!(fold(&[&all[..], &carried].concat()), fold(&all));
+    assert_eq!(
+        decide(&State::default(), Command::Carry, &ctx),
+        Ok(Decision::Accepted(vec![]))
+    );
+}
+
+#[test]
 fn the_same_version_with_the_same_content_is_already_applied() {
     let first = [registered(1, 'a')];
     check(&first, register(1, 'a'), Ok(Decision::AlreadyApplied));

@@ -50,12 +50,16 @@ impl Chain {
             known.entry(size).or_default().push(signed.clone());
         }
         Self {
-            vouched: start.size,
+            vouched: if start.is_signed { start.size } else { 0 },
             tree: start.tree,
             rest: Vec::new(),
             hash: start.chain,
             recorded_at_micros: start.recorded_at_micros,
-            open: None,
+            open: start.open.map(|(row, hasher)| Open {
+                recorded_at_micros: row.recorded_at.timestamp_micros(),
+                row,
+                hasher,
+            }),
             waiting: VecDeque::new(),
             known,
             incarnation: head.incarnation,

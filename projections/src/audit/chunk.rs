@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
+use domain::event::Hash;
 use domain::event::checkpoint::{PublicKey, Signed};
 use domain::event::tree::{Compact, Place};
-use domain::event::{Hash, Leaf, leaf_hash};
 use futures_util::TryStreamExt as _;
 use sqlx::PgPool;
 
 use super::finding::{Finding, What};
 use crate::Error;
+use crate::archive::ArchiveSet;
 use crate::store::audit::{self, BatchRow, EventRow, Part};
 use crate::store::tree::{self, LEVELS};
 
@@ -35,19 +36,26 @@ pub(super) struct Chunk {
     pub(super) loose: Option<Finding>,
 }
 
+/// Where events are: up to the floor in archives, behind it in the database.
+pub(super) struct Source<'a> {
+    pub(super) pool: &'a PgPool,
+    pub(super) archive: ArchiveSet,
+    pub(super) floor: i64,
+}
+
 /// Reads and checks positions `first` to `last`.
 pub(super) async fn check(
-    pool: &PgPool,
+    source: Source<'_>,
     first: u64,
     last: u64,
     keys: &[PublicKey],
 ) -> Result<Chunk, Error> {
     let bound = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let (from, upto) = (bound(first), bound(last));
-    let mut db = pool.acquire().await?;
-    let mut fold = Fold::new(from);
-    {
-        let mut rows = audit::events(&mut db, from, upto);
+    let mut fold = archived(&source, from, upto).await?;
+    let mut db = source.pool.acquire().await?;
+    if fold.finding.is_none() && upto > source.floor {
+        let mut rows = audit::events(&mut db, from.max(source.floor + 1), upto);
         while let Some(row) = rows.try_next().await? {
             fold.take(&EventRow::of(&row)?);
             if fold.finding.is_some() {
@@ -64,7 +72,7 @@ pub(super) async fn check(
     }
     let parts: Vec<Part> = fold.parts.into_values().collect();
     let mut loose = None;
-    if let Some(broken) = audit::broken_streams(&mut db, &parts).await? {
+    if let Some(broken) = audit::broken_streams(&mut db, &parts, source.floor).await? {
         let message = format!("{}: {}", broken.stream_id, broken.fault);
         let found = Finding::at(broken.pos, What::Stream, message);
         if broken.is_loose {
@@ -106,6 +114,36 @@ pub(super) async fn check(
         finding: fold.finding,
         loose,
     })
+}
+
+/// The part of a range that is in archives.
+async fn archived(source: &Source<'_>, from: i64, upto: i64) -> Result<Fold, Error> {
+    let mut fold = Fold::new(from);
+    let upto = upto.min(source.floor);
+    if from > upto {
+        return Ok(fold);
+    }
+    let archive = source.archive.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let read = archive.each(from, upto, |event| {
+            fold.take(event);
+            fold.finding.is_none()
+        });
+        read.map(|()| fold)
+    });
+    let failed = |error: &dyn std::error::Error| Error::Archive(error.to_string());
+    let mut fold = read
+        .await
+        .map_err(|error| failed(&error))?
+        .map_err(|error| failed(&error))?;
+    if fold.finding.is_none() && fold.next <= upto {
+        fold.find(
+            fold.next,
+            What::Position,
+            "the archive has no event at this position",
+        );
+    }
+    Ok(fold)
 }
 
 /// A checkpoint that says what its row says, signed by a key that is good.
@@ -177,15 +215,7 @@ impl Fold {
             };
             return self.find(event.pos.min(self.next), What::Position, message);
         }
-        let leaf = leaf_hash(&Leaf {
-            stream_id: event.stream_id,
-            version: u64::try_from(event.version).unwrap_or(0),
-            kind: event.kind,
-            schema_ver: u16::try_from(event.schema_ver).unwrap_or(0),
-            org_id: event.org_id,
-            meta: event.meta,
-            payload: event.payload,
-        });
+        let leaf = event.computed_leaf();
         if leaf != event.leaf {
             let (kind, version) = (event.kind, event.version);
             let message = format!(

@@ -8,17 +8,18 @@ mod chunk;
 mod finding;
 mod proof;
 
-use domain::event::Hash;
 use domain::event::checkpoint::{PublicKey, Signed};
 use domain::event::tree::{Compact, join};
+use domain::event::{BatchHasher, Hash};
 use futures_util::{StreamExt as _, stream};
 use serde::Serialize;
 use sqlx::PgPool;
 
 use crate::Error;
+use crate::archive::{ArchiveSet, Edge};
 use crate::notary::nodes::Nodes;
 use crate::run::projector_pool;
-use crate::store::audit::{self, Head};
+use crate::store::audit::{self, BatchRow, Head};
 use crate::store::tree;
 use chain::Chain;
 pub use finding::{Finding, What};
@@ -38,6 +39,8 @@ pub struct Options {
     pub keys: Vec<PublicKey>,
     /// Checkpoints that were kept outside of the database; read before this begins.
     pub known: Vec<Signed>,
+    /// Archives to read what is archived from. If they do not reach as far, none of it is read.
+    pub archive: ArchiveSet,
 }
 
 /// What was checked.
@@ -53,6 +56,9 @@ pub struct Report {
     pub signatures: bool,
     /// The last position that a good checkpoint vouches for.
     pub signed_upto: u64,
+    /// How far the log is archived; and whether these positions were read, from the archives at hand.
+    pub archived_upto: u64,
+    pub archive_read: bool,
     /// The first thing that is wrong.
     pub finding: Option<Finding>,
 }
@@ -63,6 +69,10 @@ struct Start {
     tree: Compact,
     chain: Hash,
     recorded_at_micros: i64,
+    /// A batch that goes on behind it.
+    open: Option<(BatchRow, BatchHasher)>,
+    /// Whether a good checkpoint says all this.
+    is_signed: bool,
 }
 
 /// Verifies the log as it is now; `progress` hears how many positions are done, and of how many.
@@ -73,7 +83,13 @@ pub async fn verify(
 ) -> Result<Report, Error> {
     let head = audit::head(pool).await?;
     let upto = u64::try_from(head.pos).unwrap_or(0);
-    let start = start(pool, options, upto).await?;
+    let floor = head.floor;
+    let archive_read = floor > 0 && options.archive.upto() >= floor;
+    let archived = u64::try_from(floor).unwrap_or(0);
+    let mut start = start(pool, options, upto).await?;
+    if start.size < archived && !archive_read {
+        start = behind_archives(pool, floor).await?;
+    }
     let from = start.size;
     let mut chain = Chain::new(start, &head, options);
     let ranges = ranges(from, upto);
@@ -83,8 +99,16 @@ pub async fn verify(
     let readers = projector_pool(pool, at_once);
     let checked = ranges.map(|(first, last)| {
         let (pool, keys) = (readers.clone(), options.keys.clone());
+        let archive = options.archive.clone();
         // A task each, so that hashing uses all processors.
-        tokio::spawn(async move { chunk::check(&pool, first, last, &keys).await })
+        tokio::spawn(async move {
+            let source = chunk::Source {
+                pool: &pool,
+                archive,
+                floor,
+            };
+            chunk::check(source, first, last, &keys).await
+        })
     });
     let mut checked = stream::iter(checked).buffered(options.at_once.clamp(1, 32));
     let mut finding = None;
@@ -103,8 +127,8 @@ pub async fn verify(
     if finding.is_none() {
         finding = chain.finish(&head);
     }
-    if finding.is_none() && from == 0 {
-        finding = without_events(pool, &head, chain.streams).await?;
+    if finding.is_none() && (from == 0 || from == archived) {
+        finding = without_events(pool, &head, chain.streams, from == 0).await?;
     }
     Ok(Report {
         from_pos: from + 1,
@@ -114,6 +138,8 @@ pub async fn verify(
         checkpoints: chain.checkpoints,
         signatures: !options.keys.is_empty(),
         signed_upto: chain.vouched,
+        archived_upto: archived,
+        archive_read,
         finding,
     })
 }
@@ -136,6 +162,8 @@ async fn start(pool: &PgPool, options: &Options, upto: u64) -> Result<Start, Err
         tree: Compact::default(),
         chain: [0; 32],
         recorded_at_micros: i64::MIN,
+        open: None,
+        is_signed: false,
     };
     let before = i64::try_from(options.since.min(upto + 1)).unwrap_or(i64::MAX) - 1;
     let Some(row) = tree::newest(pool, before).await? else {
@@ -159,18 +187,50 @@ async fn start(pool: &PgPool, options: &Options, upto: u64) -> Result<Start, Err
             tree,
             chain: found.chain,
             recorded_at_micros: found.recorded_at_micros,
+            open: None,
+            is_signed: true,
         }),
         _ => Ok(beginning),
     }
 }
 
+/// Behind what is archived, with what is kept of it here: hashes of the tree, and the chain. They are vouched for when a
+/// signed checkpoint comes that fits to them.
+async fn behind_archives(pool: &PgPool, floor: i64) -> Result<Start, Error> {
+    let size = u64::try_from(floor).unwrap_or(0);
+    let edge = Edge::at(pool, floor).await?;
+    let peaks = Nodes::new(pool, size)
+        .of_places(&Compact::places(size))
+        .await?;
+    Ok(Start {
+        size,
+        tree: Compact::resume(size, peaks).ok_or(Error::Gap(size))?,
+        chain: edge.hash,
+        recorded_at_micros: edge.recorded_at_micros,
+        open: edge.open,
+        is_signed: false,
+    })
+}
+
 /// A row of `streams` that no event stands behind; looked for only if there are more rows than first events.
-async fn without_events(pool: &PgPool, head: &Head, seen: u64) -> Result<Option<Finding>, Error> {
-    if u64::try_from(head.streams) == Ok(seen) {
+async fn without_events(
+    pool: &PgPool,
+    head: &Head,
+    seen: u64,
+    is_all: bool,
+) -> Result<Option<Finding>, Error> {
+    let expected = if is_all {
+        head.streams
+    } else {
+        head.live_streams
+    };
+    if u64::try_from(expected) == Ok(seen) {
         return Ok(None);
     }
     let mut after = String::new();
-    while let Some((empty, pos, last)) = audit::empty_stream(pool, &after, head.pos).await? {
+    while let Some((empty, pos, last)) =
+        audit::empty_stream(pool, &after, head.floor, head.pos).await?
+    {
         if let (Some(stream), Some(pos)) = (empty, pos) {
             let message =
                 format!("`streams` has a row of {stream}, and the log has no event of it");

@@ -7,6 +7,7 @@ use domain::event::tree::{Compact, Place, Range, join};
 use sqlx::PgPool;
 
 use crate::Error;
+use crate::store::archives;
 use crate::store::tree::{self, LEVELS};
 
 /// Leaves below one kept subtree.
@@ -95,8 +96,24 @@ impl<'a> Nodes<'a> {
         Ok(whole.root())
     }
 
-    /// The leaves of one block, as far as the tree goes.
+    /// The leaves of one block, as far as the tree goes. Those of archived events are not here, but at the edge.
     async fn leaves(&mut self, first: u64) -> Result<&[Hash], Error> {
+        match self.read(first).await {
+            Err(Error::Gap(pos)) => {
+                let floor = archives::floor(self.pool).await?;
+                let is_archived = u64::try_from(floor).is_ok_and(|floor| pos <= floor);
+                return Err(if is_archived {
+                    Error::Archived(floor)
+                } else {
+                    Error::Gap(pos)
+                });
+            }
+            read => read?,
+        }
+        Ok(self.block.as_ref().map_or(&[], |(_, leaves)| leaves))
+    }
+
+    async fn read(&mut self, first: u64) -> Result<(), Error> {
         if self.block.as_ref().is_none_or(|(at, _)| *at != first) {
             let end = (first + BLOCK).min(self.size);
             let bound = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
@@ -112,7 +129,7 @@ impl<'a> Nodes<'a> {
             }
             self.block = Some((first, leaves));
         }
-        Ok(self.block.as_ref().map_or(&[], |(_, leaves)| leaves))
+        Ok(())
     }
 }
 

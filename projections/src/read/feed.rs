@@ -67,9 +67,11 @@ pub async fn log_head(pool: &PgPool) -> Result<LogHead, Error> {
 /// Events of everybody after a position; for the one task that hands them out.
 pub async fn log_after(pool: &PgPool, pos: i64, limit: i64) -> Result<Vec<LogEvent>, Error> {
     let rows = sqlx::query_as(
-        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
-         from (select *, sum(octet_length(payload)) over (order by pos) as total
-               from dagapp.events where pos > $1 and pos <= $1 + $2) e
+        "with gate as materialized (select dagapp.live($1) as after, $1 + $2 as upto)
+         select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from (select e.*, sum(octet_length(payload)) over (order by pos) as total
+               from gate cross join lateral (
+                   select * from dagapp.events where pos > gate.after and pos <= gate.upto offset 0) e) e
          where total <= $3 or pos = $1 + 1
          order by pos",
     );
@@ -86,10 +88,13 @@ pub async fn stream_after(
     limit: i64,
 ) -> Result<Vec<LogEvent>, Error> {
     let rows = sqlx::query_as(
-        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
-         from (select *, sum(octet_length(payload)) over (order by version) as total,
+        "with gate as materialized (select dagapp.live_history($1, $2) as after, $3 as upto)
+         select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from (select few.*, sum(octet_length(payload)) over (order by version) as total,
                       row_number() over (order by version) as nth
-               from (select * from dagapp.events where stream_id = $1 and pos > $2 and pos <= $3
+               from gate cross join lateral (
+                     select * from dagapp.events
+                     where stream_id = $1 and pos > gate.after and pos <= gate.upto
                      order by version limit $4) few) e
          where total <= $5 or nth = 1
          order by version",
@@ -109,10 +114,13 @@ pub async fn org_after(
     let head = log_head(pool).await?.pos;
     let upto = head.min(pos + range);
     let rows = sqlx::query_as(
-        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
-         from (select *, sum(octet_length(payload)) over (order by pos) as total,
+        "with gate as materialized (select dagapp.live($1) as after, $2 as upto)
+         select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from (select e.*, sum(octet_length(payload)) over (order by pos) as total,
                       row_number() over (order by pos) as nth
-               from dagapp.events where pos > $1 and pos <= $2 and org_id = $3) e
+               from gate cross join lateral (
+                   select * from dagapp.events
+                   where pos > gate.after and pos <= gate.upto and org_id = $3 offset 0) e) e
          where total <= $4 or nth = 1
          order by pos",
     );
@@ -128,8 +136,12 @@ pub async fn org_after(
 /// The events at these positions that belong to the organisation.
 pub async fn events_at(pool: &PgPool, org_id: &str, at: &[i64]) -> Result<Vec<LogEvent>, Error> {
     let rows = sqlx::query_as(
-        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
-         from dagapp.events where pos = any($1) and org_id = $2 order by pos",
+        "with gate as materialized (select $1 as at, dagapp.live((select min(p) - 1 from unnest($1) as p)) as after)
+         select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from gate cross join lateral (
+             select * from dagapp.events
+             where pos = any(gate.at) and pos > gate.after and org_id = $2 offset 0) e
+         order by pos",
     );
     Ok(rows.bind(at).bind(org_id).fetch_all(pool).await?)
 }
@@ -151,9 +163,15 @@ pub struct StreamFilter {
 /// Events of one stream by pages; whose it is must be known before.
 pub async fn stream_events(pool: &PgPool, filter: &StreamFilter) -> Result<Page<LogEvent>, Error> {
     let limit = limit(filter.limit);
-    let mut query = sqlx::QueryBuilder::new(
-        "select pos, stream_id, version, type, org_id, payload, meta, recorded_at
-         from dagapp.events where stream_id = ",
+    let mut query =
+        sqlx::QueryBuilder::new("with gate as materialized (select dagapp.live_history(");
+    query.push_bind(&filter.stream_id).push(", 0) as after, ");
+    query.push_bind(filter.upto.unwrap_or(i64::MAX));
+    query.push(
+        " as upto)
+         select pos, stream_id, version, type, org_id, payload, meta, recorded_at
+         from gate cross join lateral (
+             select * from dagapp.events where pos > gate.after and pos <= gate.upto and stream_id = ",
     );
     query.push_bind(&filter.stream_id);
     if let Some(text) = &filter.cursor {
@@ -172,15 +190,13 @@ pub async fn stream_events(pool: &PgPool, filter: &StreamFilter) -> Result<Page<
             .push_bind(&filter.kinds)
             .push(")");
     }
-    if let Some(upto) = filter.upto {
-        query.push(" and pos <= ").push_bind(upto);
-    }
-    query.push(if filter.newest_first {
+    let order = if filter.newest_first {
         " order by version desc"
     } else {
         " order by version"
-    });
-    query.push(" limit ").push_bind(limit + 1);
+    };
+    query.push(order).push(" limit ").push_bind(limit + 1);
+    query.push(") e").push(order);
     let rows = query.build_query_as().persistent(false).fetch_all(pool);
     Ok(Page::cut(rows.await?, limit, |event: &LogEvent| {
         event.version.to_string()

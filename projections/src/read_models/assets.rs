@@ -66,6 +66,10 @@ impl Assets {
             return;
         };
         folded.state = evolve(std::mem::take(&mut folded.state), event);
+        if matches!(event, Event::AssetCarried { .. }) {
+            // It says nothing new, and the row is there.
+            return;
+        }
         folded.last = Some((entry.pos, entry.recorded_at));
         if let Event::AssetApproved { revision, .. }
         | Event::AssetRejected { revision, .. }

@@ -22,7 +22,11 @@ impl Definitions {
             source,
             handlers,
             at,
-        } = event;
+        } = event
+        else {
+            // Carried: the row is there.
+            return;
+        };
         self.workflows.push(WorkflowRow {
             workflow_id: id(entry, "workflow:"),
             version: i32::try_from(*version).unwrap_or(i32::MAX),
@@ -51,6 +55,8 @@ impl Definitions {
                 optional_refs,
                 at,
             } => (None, (name, optional_refs, at)),
+            // The row is there.
+            platform::Event::PlatformCarried { .. } => return,
         };
         self.platforms.push(PlatformRow {
             platform_id: id(entry, "platform:"),

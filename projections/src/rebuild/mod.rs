@@ -26,7 +26,7 @@ use crate::read_models::{NAME, ReadModels};
 use crate::run::pool_on;
 pub use crate::store::next::Mismatch;
 use crate::store::rebuilds::{self, Hold, Taken};
-use crate::store::{checkpoints, next};
+use crate::store::{archives, checkpoints, next};
 pub use holding::cancel;
 
 /// Folders, at most; more would wait for the one reader.
@@ -175,6 +175,8 @@ pub async fn run(
     progress: watch::Sender<Progress>,
     stop: CancellationToken,
 ) -> Result<Outcome, RebuildError> {
+    // Said before anything is made: the tables cannot be filled without these events.
+    archives::none(&options.pool).await.map_err(Error::from)?;
     let pool = pool_on(&options.pool, CONNECTIONS, "dagapp_next,dagapp");
     let taken = tokio::select! {
         () = stop.cancelled() => return Ok(Outcome::Stopped),

@@ -1,6 +1,7 @@
 //! What `audit` reads of the log: everything, in short statements, and nothing is trusted.
 
 use chrono::{DateTime, Utc};
+use domain::event::{Hash, Leaf, leaf_hash};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use sqlx::postgres::PgRow;
@@ -18,6 +19,9 @@ pub(crate) struct Head {
     pub(crate) stray: Option<i64>,
     /// How many streams there are, and of how many events the newest checkpoint is.
     pub(crate) streams: i64,
+    /// Those of them that begin behind what is archived; and how far that goes.
+    pub(crate) live_streams: i64,
+    pub(crate) floor: i64,
     pub(crate) signed: Option<i64>,
 }
 
@@ -29,8 +33,11 @@ pub(crate) async fn head(pool: &PgPool) -> sqlx::Result<Head> {
                       (select min(b.last_pos) from dagapp.log_batches b
                        where b.first_pos > h.pos or b.first_pos < 1)) as stray,
                 (select count(*) from dagapp.streams) as streams,
+                (select count(*) from dagapp.streams where first_pos > f.floor) as live_streams,
+                f.floor,
                 (select max(size) from dagapp.log_checkpoints) as signed
-         from dagapp.log_head h",
+         from dagapp.log_head h
+         cross join (select coalesce(max(last_pos), 0) as floor from dagapp.archives where restored_at is null) f",
     )
     .fetch_one(pool)
     .await
@@ -63,6 +70,19 @@ impl<'a> EventRow<'a> {
             meta: row.try_get(7)?,
             recorded_at: row.try_get(8)?,
             leaf: row.try_get(9)?,
+        })
+    }
+
+    /// The leaf that its content gives, whatever stands beside it.
+    pub(crate) fn computed_leaf(&self) -> Hash {
+        leaf_hash(&Leaf {
+            stream_id: self.stream_id,
+            version: u64::try_from(self.version).unwrap_or(0),
+            kind: self.kind,
+            schema_ver: u16::try_from(self.schema_ver).unwrap_or(0),
+            org_id: self.org_id,
+            meta: self.meta,
+            payload: self.payload,
         })
     }
 }
@@ -129,10 +149,12 @@ pub(crate) struct BrokenStream {
     pub(crate) is_loose: bool,
 }
 
-/// The first stream of a range that does not fit to the rest of the log and to `streams`.
+/// The first stream of a range that does not fit to the rest of the log and to `streams`. Nothing is said of what may
+/// be archived, up to `floor`.
 pub(crate) async fn broken_streams(
     db: &mut PgConnection,
     parts: &[Part],
+    floor: i64,
 ) -> sqlx::Result<Option<BrokenStream>> {
     sqlx::query_as(
         "select stream_id, case when fault like 'before%' then first_pos else last_pos end as pos,
@@ -140,7 +162,7 @@ pub(crate) async fn broken_streams(
          from (select t.*, case
              when s.stream_id is null then 'before:its stream has no row in `streams`'
              when s.first_pos > t.first_pos then 'before:`streams` says that its stream begins later'
-             when t.first_version > 1 and not exists (
+             when t.first_version > 1 and s.first_pos > $7 and not exists (
                  select from dagapp.events e where e.stream_id = t.stream_id
                      and e.version = t.first_version - 1 and e.pos < t.first_pos)
                  then 'before:the version before it is not in the log'
@@ -149,7 +171,7 @@ pub(crate) async fn broken_streams(
                      and e.version = t.first_version and e.pos < t.first_pos)
                  then 'before:its version is in the log twice'
              when s.version < t.last_version then 'after: `streams` has an older version of its stream'
-             when s.version > t.last_version and not exists (
+             when s.version > t.last_version and t.last_pos > $7 and not exists (
                  select from dagapp.events e where e.stream_id = t.stream_id
                      and e.version = t.last_version + 1 and e.pos > t.last_pos)
                  then 'later: the version after it is not in the log'
@@ -167,6 +189,7 @@ pub(crate) async fn broken_streams(
     .bind(parts.iter().map(|p| p.first_pos).collect::<Vec<_>>())
     .bind(parts.iter().map(|p| p.last_pos).collect::<Vec<_>>())
     .bind(parts.iter().map(|p| p.ends).collect::<Vec<_>>())
+    .bind(floor)
     .fetch_optional(db)
     .await
 }
@@ -175,12 +198,13 @@ pub(crate) async fn broken_streams(
 pub(crate) async fn empty_stream(
     pool: &PgPool,
     after: &str,
+    floor: i64,
     upto: i64,
 ) -> sqlx::Result<Option<(Option<String>, Option<i64>, String)>> {
     sqlx::query_as(
-        "select min(p.stream_id) filter (where p.first_pos <= $2 and not exists (
+        "select min(p.stream_id) filter (where p.first_pos <= $2 and p.first_pos > $3 and not exists (
                     select from dagapp.events e where e.stream_id = p.stream_id and e.version = 1)),
-                min(p.first_pos) filter (where p.first_pos <= $2 and not exists (
+                min(p.first_pos) filter (where p.first_pos <= $2 and p.first_pos > $3 and not exists (
                     select from dagapp.events e where e.stream_id = p.stream_id and e.version = 1)),
                 max(p.stream_id)
          from (select stream_id, first_pos from dagapp.streams
@@ -189,6 +213,7 @@ pub(crate) async fn empty_stream(
     )
     .bind(after)
     .bind(upto)
+    .bind(floor)
     .fetch_optional(pool)
     .await
 }
@@ -215,10 +240,16 @@ pub(crate) async fn of_stream(
     limit: i64,
 ) -> sqlx::Result<Vec<Proved>> {
     sqlx::query_as(
-        "select pos, version, type, schema_ver, org_id, meta, payload from dagapp.events
-         where stream_id = $1 and version > $2 and pos <= $3
-           and pos >= (select first_pos from dagapp.streams where stream_id = $1)
-         order by version limit $4",
+        "with gate as materialized (
+             select dagapp.live_history($1, 0) as after, $3 as upto,
+                    (select first_pos from dagapp.streams where stream_id = $1) as base
+         )
+         select pos, version, type, schema_ver, org_id, meta, payload
+         from gate cross join lateral (
+             select * from dagapp.events
+             where stream_id = $1 and version > $2 and pos > gate.after and pos >= gate.base and pos <= gate.upto
+             order by version limit $4) e
+         order by version",
     )
     .bind(stream)
     .bind(after)
@@ -231,9 +262,14 @@ pub(crate) async fn of_stream(
 /// The position of the last event of a stream.
 pub(crate) async fn last_of_stream(pool: &PgPool, stream: &str) -> sqlx::Result<Option<i64>> {
     sqlx::query_scalar(
-        "select e.pos from dagapp.streams s
-         join dagapp.events e on e.stream_id = s.stream_id and e.version = s.version
-         where s.stream_id = $1",
+        "with gate as materialized (
+             select stream_id, version, first_pos, dagapp.live_history(stream_id, 0) as after
+             from dagapp.streams where stream_id = $1
+         )
+         select e.pos from gate cross join lateral (
+             select pos from dagapp.events
+             where stream_id = gate.stream_id and version = gate.version and pos > gate.after
+               and pos >= gate.first_pos offset 0) e",
     )
     .bind(stream)
     .fetch_optional(pool)

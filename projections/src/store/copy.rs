@@ -48,6 +48,14 @@ impl Rows {
         self.maybe(value, |rows, text| rows.field(&[&[1], text.as_bytes()]))
     }
 
+    pub(crate) fn bytes(&mut self, value: &[u8]) -> &mut Self {
+        self.field(&[value])
+    }
+
+    pub(crate) fn smallint(&mut self, value: i16) -> &mut Self {
+        self.field(&[&value.to_be_bytes()])
+    }
+
     pub(crate) fn int(&mut self, value: i32) -> &mut Self {
         self.field(&[&value.to_be_bytes()])
     }
@@ -109,7 +117,7 @@ impl Rows {
     pub(crate) async fn write(
         &mut self,
         db: &mut PgConnection,
-        statement: &'static str,
+        statement: &str,
     ) -> sqlx::Result<()> {
         if self.is_empty() {
             return Ok(());

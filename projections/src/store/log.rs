@@ -1,4 +1,7 @@
 //! Reads of the log, always short and in the order of positions or versions.
+//!
+//! `dagapp.live` and its sisters stand in every statement of this crate that reads events: they refuse, in the snapshot of
+//! that very statement, what is archived. Each is the gate of its statement (migration 11 says how, and why so).
 
 use chrono::{DateTime, Utc};
 use domain::event::{DecodeError, Event};
@@ -113,9 +116,11 @@ pub(crate) async fn after<'c>(
     limit: i64,
 ) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
-        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from (select *, sum(octet_length(payload)) over (order by pos) as total
-               from dagapp.events where pos > $1 and pos <= $1 + $2) e
+        "with gate as materialized (select dagapp.live($1) as after, $1 + $2 as upto)
+         select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from (select e.*, sum(octet_length(payload)) over (order by pos) as total
+               from gate cross join lateral (
+                   select * from dagapp.events where pos > gate.after and pos <= gate.upto offset 0) e) e
          where total <= $3 or pos = $1 + 1
          order by pos",
     )
@@ -146,10 +151,13 @@ pub(crate) async fn after_of(
         return Ok((Vec::new(), cursor));
     }
     let rows: Vec<Counted> = sqlx::query_as(
-        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at, found
-         from (select *, count(*) over () as found, row_number() over (order by pos) as nth,
+        "with gate as materialized (select dagapp.live($1) as after, $2 as upto)
+         select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at, found
+         from (select e.*, count(*) over () as found, row_number() over (order by pos) as nth,
                       sum(octet_length(payload)) over (order by pos) as total
-               from dagapp.events where pos > $1 and pos <= $2 and type = any($3)) e
+               from gate cross join lateral (
+                   select * from dagapp.events
+                   where pos > gate.after and pos <= gate.upto and type = any($3) offset 0) e) e
          where total <= $4 or nth = 1
          order by pos",
     )
@@ -176,10 +184,13 @@ pub(crate) async fn of_stream<'c>(
     limit: i64,
 ) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
-        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from dagapp.events
-         where stream_id = $1 and version > $2 and pos <= $3
-         order by version limit $4",
+        "with gate as materialized (select dagapp.live_stream($1, $2, $3) as base, $3 as upto)
+         select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from gate cross join lateral (
+             select * from dagapp.events
+             where stream_id = $1 and version > $2 and pos >= gate.base and pos <= gate.upto
+             order by version limit $4) e
+         order by version",
     )
     .bind(stream_id)
     .bind(version)
@@ -196,9 +207,13 @@ pub(crate) async fn of_streams<'c>(
     upto: i64,
 ) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
-        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from dagapp.events
-         where stream_id = any($1) and pos <= $2
+        "with wanted as materialized (
+             select id, dagapp.live_stream(id, 0, $2) as base, $2 as upto from unnest($1::text[]) as w (id)
+         )
+         select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from wanted
+         cross join lateral (select * from dagapp.events e
+                             where e.stream_id = wanted.id and e.pos >= wanted.base and e.pos <= wanted.upto offset 0) e
          order by pos",
     )
     .bind(stream_ids)
@@ -213,9 +228,14 @@ pub(crate) async fn reuse_events<'c>(
     stream_ids: &[String],
 ) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
-        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from dagapp.events
-         where stream_id = any($1) and version <= 16 and type = 'outputs_reused'
+        "with wanted as materialized (
+             select id, dagapp.live_stream(id, 0) as base from unnest($1::text[]) as w (id)
+         )
+         select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from wanted
+         cross join lateral (select * from dagapp.events e
+                             where e.stream_id = wanted.id and e.version <= 16 and e.type = 'outputs_reused'
+                               and e.pos >= wanted.base offset 0) e
          order by pos",
     )
     .bind(stream_ids)

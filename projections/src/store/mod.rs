@@ -6,6 +6,7 @@
 //! Statements of the projector name the read models without schema: the `search_path` of its connections says whether
 //! they write those that everybody reads (`dagapp`) or those that are being rebuilt (`dagapp_next`).
 
+pub(crate) mod archives;
 pub(crate) mod assets;
 pub(crate) mod audit;
 pub(crate) mod callbacks;
@@ -20,6 +21,7 @@ pub(crate) mod jobs;
 pub(crate) mod log;
 pub(crate) mod next;
 pub(crate) mod nodes;
+pub(crate) mod partitions;
 pub(crate) mod proof;
 pub(crate) mod rebuilds;
 pub(crate) mod requests;

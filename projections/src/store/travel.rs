@@ -17,17 +17,22 @@ pub(crate) struct Recorded {
 
 /// When a position was recorded.
 pub(crate) async fn at_pos(pool: &PgPool, pos: i64) -> sqlx::Result<Option<Recorded>> {
-    sqlx::query_as("select pos, recorded_at from dagapp.events where pos = $1")
-        .bind(pos)
-        .fetch_optional(pool)
-        .await
+    sqlx::query_as(
+        "with gate as materialized (select dagapp.live($1 - 1) + 1 as at)
+         select e.pos, e.recorded_at
+         from gate cross join lateral (select * from dagapp.events where pos = gate.at offset 0) e",
+    )
+    .bind(pos)
+    .fetch_optional(pool)
+    .await
 }
 
 /// The last position that was recorded at a time or before it.
 pub(crate) async fn at_time(pool: &PgPool, at: DateTime<Utc>) -> sqlx::Result<Option<Recorded>> {
     sqlx::query_as(
-        "select last_pos as pos, recorded_at from dagapp.log_batches
-         where recorded_at <= $1 order by recorded_at desc, first_pos desc limit 1",
+        "select dagapp.live(last_pos - 1) + 1 as pos, recorded_at
+         from (select last_pos, recorded_at from dagapp.log_batches
+               where recorded_at <= $1 order by recorded_at desc, first_pos desc limit 1) b",
     )
     .bind(at)
     .fetch_optional(pool)
@@ -41,14 +46,20 @@ pub(crate) async fn now(pool: &PgPool) -> sqlx::Result<DateTime<Utc>> {
         .await
 }
 
-/// Where a stream begins, and whose it is.
+/// Where a stream begins, and whose it is: as its first event says, or the read models when it is archived, so that a
+/// stranger learns nothing.
 pub(crate) async fn beginning(
     pool: &PgPool,
     stream_id: &str,
 ) -> sqlx::Result<Option<(i64, String)>> {
     sqlx::query_as(
-        "select e.pos, e.org_id from dagapp.streams s join dagapp.events e on e.pos = s.first_pos
-         where s.stream_id = $1",
+        "select first_pos, org_id
+         from (select s.first_pos,
+                      coalesce((select e.org_id from dagapp.events e where e.pos = s.first_pos),
+                               (select j.org_id from dagapp.dag_jobs j where 'job:' || j.job_id = s.stream_id),
+                               (select a.org_id from dagapp.assets a where 'asset:' || a.asset_id = s.stream_id)) as org_id
+               from dagapp.streams s where s.stream_id = $1) found
+         where org_id is not null",
     )
     .bind(stream_id)
     .fetch_optional(pool)
@@ -64,12 +75,15 @@ pub(crate) async fn events(
     limit: i64,
 ) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
-        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from (select *, sum(octet_length(payload)) over (order by version) as total,
+        "with gate as materialized (select dagapp.live_stream($1, $2, $4) as base, $3 as after, $4 as upto)
+         select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from (select few.*, sum(octet_length(payload)) over (order by version) as total,
                       row_number() over (order by version) as nth
-               from (select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+               from gate cross join lateral (
+                     select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
                      from dagapp.events
-                     where stream_id = $1 and version > $2 and pos > $3 and pos <= $4
+                     where stream_id = $1 and version > $2 and pos > gate.after and pos <= gate.upto
+                       and pos >= gate.base
                      order by version limit $5) few) e
          where total <= $6 or nth = 1
          order by version",
@@ -105,8 +119,10 @@ pub(crate) async fn last_of(
 /// The events at these positions.
 pub(crate) async fn at(pool: &PgPool, positions: &[i64]) -> sqlx::Result<Vec<Entry>> {
     sqlx::query_as(
-        "select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
-         from dagapp.events where pos = any($1)",
+        "with gate as materialized (select $1 as at, dagapp.live((select min(p) - 1 from unnest($1) as p)) as after)
+         select pos, stream_id, version, type, schema_ver, org_id, payload, recorded_at
+         from gate cross join lateral (
+             select * from dagapp.events where pos = any(gate.at) and pos > gate.after offset 0) e",
     )
     .bind(positions)
     .fetch_all(pool)

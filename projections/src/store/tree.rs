@@ -42,17 +42,22 @@ pub(crate) async fn head<'c>(
         .await
 }
 
-/// The leaves of positions `from` to `upto`, in order.
+/// The leaves of positions `from` to `upto`, in order; of archived ones, those at the edge.
 pub(crate) async fn leaves<'c>(
     db: impl Executor<'c, Database = Postgres>,
     from: i64,
     upto: i64,
 ) -> sqlx::Result<Vec<(i64, Vec<u8>)>> {
-    sqlx::query_as("select pos, leaf from dagapp.events where pos >= $1 and pos <= $2 order by pos")
-        .bind(from)
-        .bind(upto)
-        .fetch_all(db)
-        .await
+    sqlx::query_as(
+        "select pos, leaf from dagapp.events where pos >= $1 and pos <= $2
+         union
+         select pos, leaf from dagapp.archive_edges where pos >= $1 and pos <= $2
+         order by pos",
+    )
+    .bind(from)
+    .bind(upto)
+    .fetch_all(db)
+    .await
 }
 
 /// The last batch that ends after `after` and not after `upto`; if none does, the first one after `after`.

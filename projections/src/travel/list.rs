@@ -37,7 +37,7 @@ impl Traveller {
         let last: HashMap<String, i64> = last.into_iter().collect();
         let rows = found.items.iter().zip(&streams).map(|(row, stream)| {
             let now = now.remove(&row.job_id);
-            let last_pos = last.get(stream).copied().unwrap_or_default();
+            let last_pos = last.get(stream).copied();
             // Nothing has happened since, or nothing that matters: an ended job stays as it is.
             let same = now.filter(|now| now.last_pos <= moment.pos || row.is_over());
             (stream.clone(), same, last_pos)
@@ -47,7 +47,8 @@ impl Traveller {
             match same {
                 Some(row) => Ok(Some(read::Job {
                     owner_heartbeat_at: None,
-                    last_pos,
+                    // Its last event may be archived; its row is not.
+                    last_pos: last_pos.unwrap_or(row.last_pos),
                     ..row
                 })),
                 None => self.row(&stream, moment).await,

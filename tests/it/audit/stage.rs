@@ -7,6 +7,7 @@ use commands::log::{Append, Expected, pool_options};
 use domain::event::Event;
 use domain::event::checkpoint::{Signed, SigningKey};
 use domain::job;
+use projections::archive::ArchiveSet;
 use projections::audit::{Options, Report, verify};
 use projections::notary::{LATEST, Notary, Options as Signing, read_file};
 use sqlx::postgres::PgConnectOptions;
@@ -185,6 +186,7 @@ impl Stage {
             at_once: 3,
             keys: vec![key().public()],
             known: self.known().await,
+            archive: ArchiveSet::default(),
         };
         verify(pool, &options, |_, _| {}).await.unwrap()
     }

@@ -12,7 +12,7 @@ use sqlx::Row;
 use super::rig::Rig;
 
 /// Checks invariants 1 to 6 of the architecture; the log must be quiet.
-pub(super) async fn check(rig: &Rig) {
+pub(crate) async fn check(rig: &Rig) {
     let mut chain = Chain::read(rig).await;
     let mut streams: BTreeMap<String, Stream> = BTreeMap::new();
     let mut last = 0;

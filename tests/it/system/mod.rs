@@ -6,7 +6,7 @@ mod giant;
 mod handlers;
 mod hostile;
 mod http;
-mod invariants;
+pub(crate) mod invariants;
 mod kills;
 mod ops;
 mod outages;

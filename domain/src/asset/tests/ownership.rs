@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// One command of every kind.
+/// One command of every kind that writes something.
 fn one_of_each() -> Vec<Command> {
     let (revision, reason) = (None, || "because".to_owned());
     vec![
@@ -44,6 +44,8 @@ fn kind(command: &Command) -> usize {
         Command::CompleteProcessing { .. } => 8,
         Command::FailProcessing { .. } => 9,
         Command::Rollback(_) => 10,
+        // It writes nothing that is new, so nobody owns it, and it is not in the list.
+        Command::Carry => 11,
     }
 }
 

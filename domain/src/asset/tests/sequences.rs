@@ -90,6 +90,19 @@ proptest! {
         let (prefix, rest) = log.split_at(cut.index(log.len() + 1));
         let in_two_parts = fold(fold(State::default(), prefix), rest);
         prop_assert_eq!(&in_two_parts, &state);
+        // What is carried stands in for everything before it, of which a part may still be read.
+        let then = fold(State::default(), prefix);
+        let context = testing::from(Role::Orchestrator);
+        let carried = decide(&then, Command::Carry, &context).map(Decision::into_events);
+        let carried = carried.expect("nobody is refused");
+        let left = prefix.get(prefix.len() / 2..).unwrap_or_default();
+        let again = [left, &carried, rest].concat();
+        if then.asset().is_some() {
+            prop_assert_eq!(&fold(State::default(), &again), &state);
+        }
+        for event in &carried {
+            prop_assert_eq!(&evolve(then.clone(), event), &then);
+        }
         prop_assert_eq!(fold(State::default(), &log), state);
     }
 
