@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
+use projections::replay::Since;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -70,6 +71,15 @@ fn ago(text: &str) -> Option<TimeDelta> {
 }
 
 impl When {
+    /// From where on the log is meant.
+    pub(crate) fn since(self) -> Since {
+        match self {
+            Self::Pos(pos) => Since::Pos(pos),
+            Self::Time(at) => Since::Time(at),
+            Self::Ago(delta) => Since::Time(now() - delta),
+        }
+    }
+
     /// The input of the API.
     pub(crate) fn input(self) -> Value {
         match self {

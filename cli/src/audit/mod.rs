@@ -8,7 +8,7 @@ mod check;
 mod prove;
 mod verify;
 
-pub(crate) use verify::connections;
+pub(crate) use verify::{chain, connections};
 
 use std::path::Path;
 

@@ -22,6 +22,7 @@ pub(crate) mod next;
 pub(crate) mod nodes;
 pub(crate) mod proof;
 pub(crate) mod rebuilds;
+pub(crate) mod replay;
 pub(crate) mod requests;
 pub(crate) mod results;
 pub(crate) mod sets;

@@ -2,6 +2,7 @@
 
 mod control;
 mod fan;
+mod replay;
 mod reports;
 mod reuse;
 mod rig;
