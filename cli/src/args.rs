@@ -111,7 +111,7 @@ Examples:
 
 `strata audit proof JOB --out job.proof.json` writes the history of a job to a file.
 Exit codes: 0 every decision is confirmed, 3 one is another today, 4 no such job.")]
-    Replay(ReplayArgs),
+    Replay(Box<ReplayArgs>),
     /// List assets, and show them as they are or were
     #[command(subcommand)]
     Asset(AssetCommand),

@@ -19,7 +19,6 @@ use domain::outcome::Decision;
 use domain::priority::Priority;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
 use crate::system::rig::{Rig, target};
 
@@ -175,7 +174,7 @@ impl Life {
             events: Vec::new(),
             now,
             fence: Fence {
-                owner: OwnerId(Uuid::from_u128(9)),
+                owner: OwnerId(fresh_id()),
                 epoch: 1,
             },
             graph: Arc::clone(graph),
@@ -249,7 +248,7 @@ impl Life {
             node: "only".into(),
             attempt,
             epoch: 1,
-            run: RunId(Uuid::from_u128(u128::from(attempt))),
+            run: RunId(fresh_id()),
             worker: "w".to_owned(),
             outcome,
         })));
