@@ -92,7 +92,7 @@ fn proof_with(definition: Option<Item>, events: Vec<Item>) -> Proof {
     let mut leaves = leaves(&events, SIZE);
     if let Some(item) = &definition {
         let place = usize::try_from(item.pos - 1).unwrap();
-        leaves[place] = leaf_node(&item.leaf("workflow:raster_processing"));
+        leaves[place] = item.leaf("workflow:raster_processing");
     }
     let history = History { definition, events };
     let path = resolve(&leaves, &history.path(SIZE));
