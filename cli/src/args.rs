@@ -16,6 +16,7 @@ use crate::job::args::{AtArgs, DiffArgs, JobCommand};
 use crate::key::args::KeyCommand;
 use crate::logging::LogArgs;
 use crate::projection::args::ProjectionCommand;
+use crate::replay::args::ReplayArgs;
 use crate::roles::args::{
     ApiArgs, MigrateArgs, OrchestratorArgs, ProjectorArgs, UpArgs, WorkerArgs,
 };
@@ -97,6 +98,21 @@ Examples:
 
 With --patch the changes are printed as JSON patch (RFC 6902).")]
     Diff(DiffArgs),
+    /// Decide the recorded history of jobs again, with this build or another workflow file, and compare
+    ///
+    /// Reports of workers, claims, wishes and the passing of time are taken from the log; everything that was decided
+    /// from them is decided again and compared, event by event. Nothing is changed: run a new build against the log of
+    /// the old one before an upgrade.
+    #[command(after_help = "\
+Examples:
+  strata replay job_...
+  strata replay job_... --with changed.yaml
+  strata replay --all --since 1d
+  strata replay --from job.proof.json --output json
+
+`strata audit proof JOB --out job.proof.json` writes the history of a job to a file.
+Exit codes: 0 every decision is confirmed, 3 one is another today, 4 no such job.")]
+    Replay(Box<ReplayArgs>),
     /// List assets, and show them as they are or were
     #[command(subcommand)]
     Asset(AssetCommand),

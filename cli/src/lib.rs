@@ -22,6 +22,7 @@ mod list;
 mod logging;
 pub mod output;
 mod projection;
+mod replay;
 mod roles;
 pub mod runtime;
 pub mod services;
@@ -92,6 +93,7 @@ fn execute(command: Command, console: &mut Console<'_>) -> anyhow::Result<Exit> 
         Command::Archive(command) => archive::run(&command, console),
         Command::At(args) => job::at::run(&args, console),
         Command::Diff(args) => job::diff::run(&args, console),
+        Command::Replay(args) => replay::run(&args, console),
         Command::Asset(command) => asset::run(&command, console),
         Command::Key(command) => key::run(&command, console),
         Command::Doctor(args) => doctor::run(&args, console),

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use projections::archive::Cutoff;
+use projections::replay::Since;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -77,6 +78,15 @@ impl When {
             Self::Pos(pos) => Cutoff::Pos(pos),
             Self::Time(at) => Cutoff::Time(at),
             Self::Ago(delta) => Cutoff::Time(now() - delta),
+        }
+    }
+
+    /// From where on the log is meant.
+    pub(crate) fn since(self) -> Since {
+        match self {
+            Self::Pos(pos) => Since::Pos(pos),
+            Self::Time(at) => Since::Time(at),
+            Self::Ago(delta) => Since::Time(now() - delta),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use domain::definition::Graph;
 use domain::definition::model::Workflow;
-use domain::definition::{self, Graph};
 use domain::event::Event;
 use domain::handler::Catalog;
 use domain::workflow;
@@ -124,19 +124,12 @@ impl Definitions {
     }
 
     fn compile(&self, id: &str, version: &workflow::Version) -> Result<Definition, NoDefinition> {
-        let broken = |reason: String| NoDefinition::Broken {
+        let compiled = version.compiled(&self.catalog);
+        let (workflow, graph) = compiled.map_err(|reason| NoDefinition::Broken {
             id: id.to_owned(),
             version: version.number,
             reason,
-        };
-        let workflow = definition::load_registered(version.source.as_bytes());
-        let workflow = workflow.map_err(|all| {
-            let first = all.first().map(|first| first.message.clone());
-            broken(first.unwrap_or_default())
         })?;
-        let catalog = self.catalog.pinned(&version.handlers);
-        let graph = definition::compile(&workflow, &version.hash, &catalog)
-            .map_err(|error| broken(error.to_string()))?;
         Ok(Definition {
             workflow: Arc::new(workflow),
             graph: Arc::new(graph),

@@ -51,7 +51,7 @@ pub(crate) fn owned_meta(
     trace: Option<TraceParent>,
 ) -> Meta {
     Meta {
-        causation: Some(format!("claim {} of {}", fence.epoch, fence.owner)),
+        causation: Some(fence.cause()),
         trace: trace.map(String::from),
         ..meta("orchestrator", Some(correlation))
     }

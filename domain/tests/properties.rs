@@ -12,6 +12,7 @@ use domain::handler::{Catalog, Handler};
 use domain::id::{JobId, NodeId, OwnerId, RequestId, RunId};
 use domain::job::command::{Create, Outcome, Report, Window};
 use domain::job::event::JobCreated;
+use domain::job::replay::{Entry, Rules, replay};
 use domain::job::{Command, Context, Event, Fence, NodeStatus, Policy, State, apply, handle, why};
 use domain::outcome::Decision;
 use domain::priority::Priority;
@@ -105,9 +106,24 @@ fn graph(shapes: &[Shape]) -> Arc<Graph> {
     Arc::new(compile(&workflow, "hash", &catalog).expect("compiles"))
 }
 
+/// Whether an event follows from the ones before it, and not from outside.
+fn is_decided(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::NodesSkipped { .. }
+            | Event::NodePassed { .. }
+            | Event::BranchTaken { .. }
+            | Event::FanOutExpanded { .. }
+            | Event::JobStarted
+            | Event::JobCompleted { .. }
+            | Event::JobFailed { .. }
+    )
+}
+
 struct Run {
     state: State,
     log: Vec<Event>,
+    history: Vec<Entry>,
     now: DateTime<Utc>,
     fence: Fence,
     sent: BTreeSet<(NodeId, u32, u32)>,
@@ -134,6 +150,7 @@ impl Run {
         let mut run = Self {
             state: State::new(graph),
             log: Vec::new(),
+            history: Vec::new(),
             now: DateTime::from_timestamp(1_000_000, 0).expect("a time"),
             fence: Fence {
                 owner: OwnerId(Uuid::from_u128(1)),
@@ -188,6 +205,18 @@ impl Run {
         }
         if let Some(counts) = ended {
             assert_eq!(counts, self.state.counts(), "an ended job has changed");
+        }
+        let append = Uuid::from_u128(self.log.len() as u128 + 1);
+        for event in &events {
+            let version = self.history.len() as u64 + 1;
+            self.history.push(Entry {
+                pos: version,
+                version,
+                recorded_at: Some(self.now),
+                append: Some(append),
+                fence: None,
+                event: event.clone(),
+            });
         }
         self.log.extend(events);
         assert!(self.state.is_settled() || !self.state.status().is_terminal());
@@ -404,6 +433,18 @@ proptest! {
         let (prefix, rest) = run.log.split_at(at);
         let parts = fold(fold(State::new(Arc::clone(&graph)), prefix), rest);
         prop_assert_eq!(&parts, &whole, "the fold can be cut anywhere");
+
+        let rules = Rules::pinned(Arc::clone(&graph), Policy::default());
+        let verdict = replay(&rules, run.history.iter().cloned());
+        prop_assert_eq!(&verdict.divergence, &None, "today's decisions are the recorded ones");
+        prop_assert_eq!(verdict.events, run.log.len() as u64);
+        let mut without = run.history.clone();
+        let removed = without.remove(split.index(run.history.len()));
+        if is_decided(&removed.event) {
+            let verdict = replay(&rules, without.into_iter());
+            let found = verdict.divergence.map(|d| d.version);
+            prop_assert!(found.is_some(), "{:?} is missed by nobody", removed.event);
+        }
 
         let mut reread = State::new(graph);
         for event in &run.log {

@@ -37,6 +37,8 @@ pub enum Error {
     NotSigned(u64),
     #[error("the proof does not hold: the log was changed")]
     Proof(#[from] domain::event::proof::ProofError),
+    #[error("a replay broke off: {0}")]
+    Replay(String),
     #[error("a checkpoint cannot be read")]
     Checkpoint(#[from] domain::event::checkpoint::CheckpointError),
     #[error("`{0}` is not a cursor of this list")]

@@ -16,6 +16,7 @@ mod projector;
 pub mod read;
 mod read_models;
 pub mod rebuild;
+pub mod replay;
 mod run;
 mod store;
 pub mod travel;

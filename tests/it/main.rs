@@ -28,6 +28,8 @@ mod observe;
 #[cfg(test)]
 mod purity;
 #[cfg(test)]
+mod replay;
+#[cfg(test)]
 mod repo;
 #[cfg(test)]
 mod system;

@@ -168,4 +168,4 @@ pub trait Log: OpenJobs + Send + Sync + 'static {
 }
 
 /// Events that one command may put into one batch, so that no job holds up the others.
-pub const COMMAND_EVENTS_MAX: usize = 256;
+pub const COMMAND_EVENTS_MAX: usize = domain::job::APPEND_EVENTS_MAX;

@@ -12,15 +12,21 @@ use super::chain::{Hash, Leaf, leaf_hash};
 use super::checkpoint::{Checkpoint, CheckpointError, PublicKey, Signed, decoded};
 use super::codec::{DecodeError, Event, decode};
 use super::tree::{self, Range};
+use crate::definition::WorkflowRef;
 use crate::id::JobId;
-use crate::job;
+use crate::{job, workflow};
 
+mod replay;
 #[cfg(test)]
 mod tests;
 
+pub use replay::NoReplay;
+
 /// The largest file that is read, and made.
 pub const FILE_BYTES_MAX: usize = 256 * 1024 * 1024;
-const FORMAT: &str = "strata.proof.v1";
+/// Without the definition of the job: what older builds wrote.
+const FORMAT_1: &str = "strata.proof.v1";
+const FORMAT_2: &str = "strata.proof.v2";
 
 /// What the file holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +41,8 @@ pub struct Proof {
     /// An older checkpoint that somebody kept, with the proof that this one goes on from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     extends: Option<Extends>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<Item>,
     events: Vec<Item>,
     /// The hashes of [`tree::cover`], in base64.
     path: Vec<String>,
@@ -45,6 +53,15 @@ pub struct Proof {
 struct Extends {
     checkpoint: String,
     path: Vec<String>,
+}
+
+/// What a proof is of: all events of a job, and the one that registered the definition that it runs, so that the job
+/// can be replayed from the file alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct History {
+    /// Files of the first format do not have it.
+    pub definition: Option<Item>,
+    pub events: Vec<Item>,
 }
 
 /// One event, with everything that its leaf is made of but its stream.
@@ -108,6 +125,8 @@ pub enum ProofError {
     Versions(usize),
     #[error("the first event does not create job {0}")]
     Beginning(JobId),
+    #[error("what it gives as the definition of the job is not the one that the job has pinned")]
+    Definition,
     #[error("position {pos} is not in a log of {size} events")]
     Outside { pos: u64, size: u64 },
     #[error(
@@ -126,13 +145,10 @@ pub fn stream(job_id: JobId) -> String {
     format!("job:{job_id}")
 }
 
-/// The places of events in the tree.
+/// The stream of a workflow's definitions.
 #[must_use]
-pub fn places(items: &[Item]) -> Vec<u64> {
-    items
-        .iter()
-        .filter_map(|item| item.pos.checked_sub(1))
-        .collect()
+pub fn definition_stream(workflow_id: &str) -> String {
+    format!("workflow:{workflow_id}")
 }
 
 impl Proof {
@@ -142,16 +158,21 @@ impl Proof {
         job_id: JobId,
         key: &PublicKey,
         checkpoint: &Signed,
-        events: Vec<Item>,
+        history: History,
         path: &[Hash],
     ) -> Self {
+        let format = match history.definition {
+            None => FORMAT_1,
+            Some(_) => FORMAT_2,
+        };
         Self {
-            format: FORMAT.to_owned(),
+            format: format.to_owned(),
             job_id,
             key: key.text(),
             checkpoint: checkpoint.note(),
             extends: None,
-            events,
+            definition: history.definition,
+            events: history.events,
             path: texts(path),
         }
     }
@@ -179,12 +200,19 @@ impl Proof {
 
 /// Says what a file proves. With a key that is trusted, it must be the one that signed.
 pub fn check(file: &[u8], trusted: Option<&PublicKey>) -> Result<Proven, ProofError> {
+    open(file, trusted).map(|(proven, _)| proven)
+}
+
+/// The same, and hands out the history that is proven.
+pub fn open(file: &[u8], trusted: Option<&PublicKey>) -> Result<(Proven, History), ProofError> {
     if file.len() > FILE_BYTES_MAX {
         return Err(ProofError::TooLarge);
     }
     let proof: Proof = serde_json::from_slice(file)?;
-    if proof.format != FORMAT {
-        return Err(ProofError::Format(proof.format));
+    match (proof.format.as_str(), &proof.definition) {
+        (FORMAT_1, None) | (FORMAT_2, Some(_)) => {}
+        (FORMAT_1 | FORMAT_2, _) => return Err(ProofError::Form),
+        _ => return Err(ProofError::Format(proof.format)),
     }
     if proof.encode()?.as_bytes() != file {
         return Err(ProofError::Form);
@@ -198,16 +226,19 @@ pub fn check(file: &[u8], trusted: Option<&PublicKey>) -> Result<Proven, ProofEr
     }
     let signed = Signed::parse(&proof.checkpoint)?;
     signed.verify(&key)?;
-    let (workflow_id, end) = complete(&proof)?;
-    included(&proof, &signed.checkpoint)?;
+    let (workflow, end) = complete(&proof)?;
+    if let Some(definition) = &proof.definition {
+        defined(definition, &workflow, proof.events.first())?;
+    }
+    included(&proof, &workflow.id, &signed.checkpoint)?;
     let extends = proof.extends.as_ref();
     if let Some(extends) = extends {
         extended(extends, &signed, &key)?;
     }
     let at = |item: Option<&Item>| item.map_or(0, |item| item.pos);
-    Ok(Proven {
+    let proven = Proven {
         job_id: proof.job_id,
-        workflow_id,
+        workflow_id: workflow.id,
         events: proof.events.len() as u64,
         first_pos: at(proof.events.first()),
         last_pos: at(proof.events.last()),
@@ -215,11 +246,16 @@ pub fn check(file: &[u8], trusted: Option<&PublicKey>) -> Result<Proven, ProofEr
         checkpoint: signed.checkpoint,
         key,
         extends: proof.extends.map(|extends| extends.checkpoint),
-    })
+    };
+    let history = History {
+        definition: proof.definition,
+        events: proof.events,
+    };
+    Ok((proven, history))
 }
 
 /// No version is missing, and the job begins as jobs do. The workflow, and how it ended.
-fn complete(proof: &Proof) -> Result<(String, Option<String>), ProofError> {
+fn complete(proof: &Proof) -> Result<(WorkflowRef, Option<String>), ProofError> {
     let events = &proof.events;
     let dense = events.iter().zip(1..).all(|(item, n)| item.version == n);
     if !dense || !events.is_sorted_by(|a, b| a.pos < b.pos) {
@@ -239,7 +275,7 @@ fn complete(proof: &Proof) -> Result<(String, Option<String>), ProofError> {
             Event::Job(job::Event::JobCreated(created))
                 if item.version == 1 && created.job_id == proof.job_id =>
             {
-                workflow = Some(created.workflow.id.clone());
+                workflow = Some(created.workflow);
             }
             Event::Job(
                 job::Event::JobCompleted { .. }
@@ -253,15 +289,36 @@ fn complete(proof: &Proof) -> Result<(String, Option<String>), ProofError> {
     Ok((workflow, end))
 }
 
-fn included(proof: &Proof, checkpoint: &Checkpoint) -> Result<(), ProofError> {
+/// The definition is the one that the job has pinned, and was there before it.
+fn defined(item: &Item, pinned: &WorkflowRef, first: Option<&Item>) -> Result<(), ProofError> {
+    let event = decode(&item.kind, item.schema_ver, item.payload.as_bytes());
+    let event = event.map_err(|source| ProofError::Decode {
+        stream: definition_stream(&pinned.id),
+        version: item.version,
+        source,
+    })?;
+    let is_earlier = first.is_some_and(|first| item.pos < first.pos);
+    match event {
+        Event::Workflow(workflow::Event::WorkflowRegistered { version, hash, .. })
+            if is_earlier && version == pinned.version && hash == pinned.hash =>
+        {
+            Ok(())
+        }
+        _ => Err(ProofError::Definition),
+    }
+}
+
+fn included(proof: &Proof, workflow_id: &str, checkpoint: &Checkpoint) -> Result<(), ProofError> {
     let size = checkpoint.size;
-    let stream = stream(proof.job_id);
-    let mut leaves = Vec::with_capacity(proof.events.len());
-    for item in &proof.events {
+    let (stream, definitions) = (stream(proof.job_id), definition_stream(workflow_id));
+    let mut leaves = Vec::with_capacity(proof.events.len() + 1);
+    let definition = proof.definition.iter().map(|item| (item, &definitions));
+    let events = proof.events.iter().map(|item| (item, &stream));
+    for (item, stream) in definition.chain(events) {
         let place = item.pos.checked_sub(1).filter(|place| *place < size);
         let pos = item.pos;
         let place = place.ok_or(ProofError::Outside { pos, size })?;
-        leaves.push((place, tree::leaf_node(&item.leaf(&stream))));
+        leaves.push((place, tree::leaf_node(&item.leaf(stream))));
     }
     let path = hashes(&proof.path)?;
     match tree::root_of_cover(size, &leaves, &path) == Some(checkpoint.root) {
@@ -302,10 +359,14 @@ impl Item {
     }
 }
 
-/// What the hashes of a proof's path are of.
-#[must_use]
-pub fn path_of(items: &[Item], size: u64) -> Vec<Range> {
-    tree::cover(&places(items), size)
+impl History {
+    /// What the hashes of a proof's path are of.
+    #[must_use]
+    pub fn path(&self, size: u64) -> Vec<Range> {
+        let items = self.definition.iter().chain(&self.events);
+        let places: Vec<u64> = items.filter_map(|item| item.pos.checked_sub(1)).collect();
+        tree::cover(&places, size)
+    }
 }
 
 fn texts(hashes: &[Hash]) -> Vec<String> {

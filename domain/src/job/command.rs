@@ -119,6 +119,24 @@ pub struct Fence {
     pub epoch: u64,
 }
 
+impl Fence {
+    /// How the log says under which claim something was written.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        format!("claim {} of {}", self.epoch, self.owner)
+    }
+
+    /// The claim that the log names, if that is what it names.
+    #[must_use]
+    pub fn of_cause(text: &str) -> Option<Self> {
+        let (epoch, owner) = text.strip_prefix("claim ")?.split_once(" of ")?;
+        Some(Self {
+            owner: OwnerId(uuid::Uuid::try_parse(owner).ok()?),
+            epoch: epoch.parse().ok()?,
+        })
+    }
+}
+
 /// What the shell knows and the core may not ask for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Context {

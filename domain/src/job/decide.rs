@@ -15,6 +15,8 @@ use crate::outcome::Decision;
 
 /// No decision makes more events than this.
 pub const EVENTS_MAX: usize = 1_000;
+/// One append takes no more events of a job than this, so that no job holds up the others.
+pub const APPEND_EVENTS_MAX: usize = 256;
 /// No decision makes more bytes of events than about this.
 pub const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
@@ -341,6 +343,7 @@ pub(super) fn failed(
         epoch,
         run,
         failure,
+        failed_at: retry_at.map(|_| ctx.now),
         retry_at,
     };
     if retry_at.is_some() {

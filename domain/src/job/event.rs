@@ -279,6 +279,10 @@ pub struct NodeFailed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     pub failure: Failure,
+    /// When it was decided, if there is a next attempt: `retry_at` counts from here, so that a replay sees which
+    /// pause was chosen. Events of older builds do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<DateTime<Utc>>,
     /// When the next attempt is due; none is made without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<DateTime<Utc>>,

@@ -20,6 +20,7 @@ mod fate;
 mod group;
 mod lanes;
 mod rejection;
+pub mod replay;
 mod report;
 mod result;
 mod retry;
@@ -34,7 +35,9 @@ mod view;
 mod why;
 
 pub use command::{Command, Context, Fence, Intent, Policy};
-pub use decide::{EVENT_BYTES_MAX, EVENTS_MAX, claimed, decide, handle, intended};
+pub use decide::{
+    APPEND_EVENTS_MAX, EVENT_BYTES_MAX, EVENTS_MAX, claimed, decide, handle, intended,
+};
 pub use event::Event;
 pub use evolve::{apply, evolve};
 pub use fate::{Cause, Children, Fate, NodeFate};

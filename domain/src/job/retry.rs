@@ -4,8 +4,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest, Sha256};
 
 use super::state::{Slot, State};
+use crate::definition::graph::TaskSpec;
 use crate::definition::model::{Backoff, Retry};
 use crate::failure::FailureClass;
+use crate::id::{JobId, NodeId};
 
 /// When the attempt after `attempt` is due; `None` if there is none.
 pub(super) fn retry_at(
@@ -20,10 +22,14 @@ pub(super) fn retry_at(
     if attempt >= attempts_max(task.retry.as_ref(), class, fail_fast) {
         return None;
     }
+    Some(now + pause(task, state.job_id(), &state.id(slot), attempt))
+}
+
+/// The wait of a node after `attempt` has failed.
+pub(super) fn pause(task: &TaskSpec, job: JobId, node: &NodeId, attempt: u32) -> TimeDelta {
     let default = Retry::default();
     let retry = task.retry.as_ref().unwrap_or(&default);
-    let seed = format!("{}_{}", state.job_id(), state.id(slot));
-    Some(now + delay(retry, attempt, &seed))
+    delay(retry, attempt, &format!("{job}_{node}"))
 }
 
 /// How often a task may run in total.

@@ -12,6 +12,19 @@ use crate::failure::{Failure, FailureClass};
 /// Timers that one decision handles; the next `TimePassed` takes the rest.
 const TIMERS_MAX: usize = 250;
 
+/// Code of the failure of a task that nobody took,
+pub(super) const DISPATCH_TIMEOUT: &str = "dispatch_timeout";
+/// and of one that did not end.
+pub(super) const EXECUTION_TIMEOUT: &str = "execution_timeout";
+
+/// Code and message of a timeout that the owner finds.
+pub(super) fn timed_out(code: &'static str) -> (&'static str, &'static str) {
+    match code {
+        DISPATCH_TIMEOUT => (code, "no worker took the task in time"),
+        _ => (code, "the task took longer than allowed"),
+    }
+}
+
 /// A point in time some seconds later.
 pub(super) fn after(now: DateTime<Utc>, seconds: u32) -> DateTime<Utc> {
     now + TimeDelta::seconds(i64::from(seconds))
@@ -42,8 +55,8 @@ pub(super) fn decide(state: &State, ctx: &Context) -> Vec<Event> {
                 retries.push(state.id(*slot));
                 continue;
             }
-            NodeStatus::Dispatched => ("dispatch_timeout", "no worker took the task in time"),
-            NodeStatus::Running => ("execution_timeout", "the task took longer than allowed"),
+            NodeStatus::Dispatched => timed_out(DISPATCH_TIMEOUT),
+            NodeStatus::Running => timed_out(EXECUTION_TIMEOUT),
             NodeStatus::Pending
             | NodeStatus::Ready
             | NodeStatus::Completed

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::handler::Pins;
+use crate::definition::model::Workflow;
+use crate::definition::{Graph, compile, load_registered};
+use crate::handler::{Catalog, Pins};
 
 /// All versions of one workflow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +23,19 @@ pub struct Version {
     /// What the file leaves to its handlers.
     pub handlers: Pins,
     pub registered_at: DateTime<Utc>,
+}
+
+impl Version {
+    /// The definition, ready to run; or why it cannot be. What the file leaves to its handlers is as it was when it
+    /// was registered.
+    pub fn compiled(&self, catalog: &Catalog) -> Result<(Workflow, Graph), String> {
+        let workflow = load_registered(self.source.as_bytes()).map_err(|problems| {
+            let first = problems.first().map(|problem| problem.message.clone());
+            first.unwrap_or_default()
+        })?;
+        let graph = compile(&workflow, &self.hash, &catalog.pinned(&self.handlers));
+        Ok((workflow, graph.map_err(|error| error.to_string())?))
+    }
 }
 
 impl State {

@@ -1,9 +1,13 @@
 //! A proof of one job, for whoever has no database.
 
 use domain::event::checkpoint::{PublicKey, Signed};
-use domain::event::proof::{FILE_BYTES_MAX, Item, Proof, check, path_of, stream};
+use domain::event::proof::{
+    FILE_BYTES_MAX, History, Item, Proof, check, definition_stream, stream,
+};
 use domain::event::tree::consistency;
+use domain::event::{Event, decode};
 use domain::id::JobId;
+use domain::{job, workflow};
 use sqlx::PgPool;
 use tokio::time::{Duration, Instant};
 
@@ -29,10 +33,15 @@ pub async fn prove(
     let last = u64::try_from(last.ok_or(Error::NoJob(job_id))?).unwrap_or(0);
     let signed = covering(pool, last, key, patience).await?;
     let size = signed.checkpoint.size;
-    let items = items(pool, &stream, i64::try_from(size).unwrap_or(i64::MAX)).await?;
+    let upto = i64::try_from(size).unwrap_or(i64::MAX);
+    let events = items(pool, &stream, upto).await?;
+    let history = History {
+        definition: definition(pool, &events, upto).await?,
+        events,
+    };
     let mut nodes = Nodes::new(pool, size);
-    let path = nodes.of_ranges(&path_of(&items, size)).await?;
-    let mut proof = Proof::new(job_id, key, &signed, items, &path);
+    let path = nodes.of_ranges(&history.path(size)).await?;
+    let mut proof = Proof::new(job_id, key, &signed, history, &path);
     if let Some(older) = older {
         let ranges = consistency(older.checkpoint.size, size);
         let path = nodes.of_ranges(&ranges.unwrap_or_default()).await?;
@@ -71,6 +80,24 @@ pub async fn newest_checkpoint(pool: &PgPool, key: &PublicKey) -> Result<Option<
     let signed = Signed::parse(&row.note)?;
     signed.verify(key)?;
     Ok(Some(signed))
+}
+
+/// The event that registered the definition which the first event pins.
+async fn definition(pool: &PgPool, events: &[Item], upto: i64) -> Result<Option<Item>, Error> {
+    let read = |item: &Item| decode(&item.kind, item.schema_ver, item.payload.as_bytes());
+    let Some(Event::Job(job::Event::JobCreated(created))) = events.first().map(read).transpose()?
+    else {
+        return Ok(None);
+    };
+    let pinned = created.workflow;
+    let versions = items(pool, &definition_stream(&pinned.id), upto).await?;
+    Ok(versions.into_iter().find(|item| {
+        matches!(
+            read(item),
+            Ok(Event::Workflow(workflow::Event::WorkflowRegistered { version, hash, .. }))
+                if version == pinned.version && hash == pinned.hash
+        )
+    }))
 }
 
 async fn items(pool: &PgPool, stream: &str, upto: i64) -> Result<Vec<Item>, Error> {

@@ -24,6 +24,7 @@ pub(crate) mod nodes;
 pub(crate) mod partitions;
 pub(crate) mod proof;
 pub(crate) mod rebuilds;
+pub(crate) mod replay;
 pub(crate) mod requests;
 pub(crate) mod results;
 pub(crate) mod sent;

@@ -1,17 +1,20 @@
 //! What must hold after every fault: one routine, over the log as it lies in the database.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use commands::log::{Meta, Recorded};
 use domain::event::{Event, Hash, Leaf, batch_hash, leaf_hash};
+use domain::handler::Catalog;
 use domain::id::NodeId;
-use domain::job;
+use domain::job::{self, Policy};
+use projections::replay::{Outcome, Replayed, Replayer, Since};
 use sqlx::Row;
 
 use super::rig::Rig;
 
-/// Checks invariants 1 to 6 of the architecture; the log must be quiet.
+/// Checks invariants 1 to 6 of the architecture, and that every decision is made again; the log must be quiet.
 pub(crate) async fn check(rig: &Rig) {
     let mut chain = Chain::read(rig).await;
     let mut streams: BTreeMap<String, Stream> = BTreeMap::new();
@@ -37,6 +40,7 @@ pub(crate) async fn check(rig: &Rig) {
         stream.finish(id);
     }
     every_request_has_its_end(rig, &streams).await;
+    every_decision_is_confirmed(rig).await;
     read_models_are_the_log(rig, last).await;
 }
 
@@ -182,6 +186,24 @@ async fn every_request_has_its_end(rig: &Rig, streams: &BTreeMap<String, Stream>
             "3: the job of {id}"
         );
     }
+}
+
+/// Whatever was killed, stopped or raced: what is in the log is what the rules say.
+async fn every_decision_is_confirmed(rig: &Rig) {
+    let catalog = Arc::new(Catalog::shipped());
+    let replayer = Replayer::new(&rig.pool, 2, catalog, None, Policy::default());
+    let is_confirmed = |job: &Replayed| match &job.outcome {
+        Outcome::Verdict(verdict) => verdict.is_confirmed(),
+        Outcome::Unreadable(_) | Outcome::OtherWorkflow => false,
+    };
+    let (mut jobs, mut differ) = (0, Vec::new());
+    let each = |replayed: Vec<Replayed>, _| {
+        jobs += replayed.len();
+        differ.extend(replayed.into_iter().filter(|job| !is_confirmed(job)));
+    };
+    replayer.all(Since::Pos(1), each).await.unwrap();
+    replayer.close().await;
+    assert!(differ.is_empty(), "of {jobs} jobs differ {differ:#?}");
 }
 
 /// 4: fold(log) = read model, row by row.

@@ -15,4 +15,4 @@ pub(crate) mod rig;
 mod runs;
 mod traces;
 mod travel;
-mod workflows;
+pub(crate) mod workflows;

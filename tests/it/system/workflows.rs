@@ -1,7 +1,7 @@
 //! Workflows of the system tests.
 
 /// All of them, for the log of every rig.
-pub(super) const ALL: &[&str] = &[
+pub(crate) const ALL: &[&str] = &[
     NOTHING, ONE, CHAIN, FAN, WIDE, CHOICE, FLAKY, DOOMED, PATIENT, DEADLY, NAP, PHASES, BIG,
     HANDLERS, ELSEWHERE, LOW, HIGH, LONG, REST, HALF, RELAY,
 ];

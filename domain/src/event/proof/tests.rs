@@ -84,16 +84,64 @@ fn checkpoint(leaves: &[Hash]) -> Signed {
     checkpoint.sign(&key())
 }
 
-fn proof_of(items: Vec<Item>) -> Proof {
-    let leaves = leaves(&items, SIZE);
-    let path = resolve(&leaves, &path_of(&items, SIZE));
+fn proof_of(events: Vec<Item>) -> Proof {
+    proof_with(None, events)
+}
+
+fn proof_with(definition: Option<Item>, events: Vec<Item>) -> Proof {
+    let mut leaves = leaves(&events, SIZE);
+    if let Some(item) = &definition {
+        let place = usize::try_from(item.pos - 1).unwrap();
+        leaves[place] = item.leaf("workflow:raster_processing");
+    }
+    let history = History { definition, events };
+    let path = resolve(&leaves, &history.path(SIZE));
     Proof::new(
         job_id(),
         &key().public(),
         &checkpoint(&leaves),
-        items,
+        history,
         &path,
     )
+}
+
+/// The event that registered what the job has pinned.
+fn definition(pos: u64, version: u32) -> Item {
+    let created: serde_json::Value = serde_json::from_str(&items()[0].payload).unwrap();
+    let registered = serde_json::json!({
+        "type": "workflow_registered", "version": version, "hash": created["workflow"]["hash"],
+        "source": "nodes: {}", "at": "2026-01-02T03:04:05Z",
+    });
+    item(pos, 1, "workflow_registered", &registered.to_string())
+}
+
+#[test]
+fn a_proof_has_the_definition_that_the_job_pinned_and_no_other() {
+    let pinned: serde_json::Value = serde_json::from_str(&items()[0].payload).unwrap();
+    let version = u32::try_from(pinned["workflow"]["version"].as_u64().unwrap()).unwrap();
+    let proof = proof_with(Some(definition(2, version)), items());
+    let file = proof.encode().unwrap().into_bytes();
+    let (_, history) = open(&file, Some(&key().public())).unwrap();
+    assert_eq!(history.definition, Some(definition(2, version)));
+    assert_eq!(history.events, items());
+    for at in 0..file.len() {
+        let mut changed = file.clone();
+        changed[at] ^= 1 << (at % 8);
+        assert!(check(&changed, None).is_err(), "byte {at}");
+    }
+    let other = proof_with(Some(definition(2, version + 1)), items());
+    let later = proof_with(Some(definition(20, version)), items());
+    let no_definition = proof_with(
+        Some(item(2, 1, "job_resumed", r#"{"type":"job_resumed"}"#)),
+        items(),
+    );
+    for wrong in [other, later, no_definition] {
+        let refused = check(wrong.encode().unwrap().as_bytes(), None);
+        assert!(
+            matches!(refused, Err(ProofError::Definition)),
+            "{refused:?}"
+        );
+    }
 }
 
 #[test]
@@ -158,12 +206,16 @@ fn a_job_with_a_version_left_out_or_another_beginning_is_not_proven() {
         matches!(refused, Err(ProofError::Beginning(_))),
         "{refused:?}"
     );
-    let mut later = items();
+    let later = items();
     let leaves = leaves(&later, SIZE);
-    let path = resolve(&leaves, &path_of(&later, SIZE));
-    later[3].pos = SIZE + 1;
+    let mut history = History {
+        definition: None,
+        events: later,
+    };
+    let path = resolve(&leaves, &history.path(SIZE));
+    history.events[3].pos = SIZE + 1;
     let signed = checkpoint(&leaves);
-    let proof = Proof::new(job_id(), &key().public(), &signed, later, &path);
+    let proof = Proof::new(job_id(), &key().public(), &signed, history, &path);
     let refused = check(proof.encode().unwrap().as_bytes(), None);
     assert!(
         matches!(refused, Err(ProofError::Outside { .. })),

@@ -3,6 +3,7 @@
 mod control;
 mod fan;
 mod fork;
+mod replay;
 mod reports;
 mod reuse;
 mod rig;

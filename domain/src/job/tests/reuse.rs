@@ -23,6 +23,7 @@ pub(super) fn retry_with(rig: &Rig, plan: Plan, inputs: Value) -> Rig {
     let mut fresh = Rig {
         state: State::new(graph),
         log: Vec::new(),
+        history: Vec::new(),
         now: rig.now,
         fence: rig.fence,
     };

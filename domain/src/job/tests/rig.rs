@@ -13,17 +13,23 @@ use crate::handler::{Catalog, Handler};
 use crate::id::{JobId, NodeId, OwnerId, RequestId, RunId};
 use crate::job::command::{Create, Outcome, Report, Window};
 use crate::job::event::JobCreated;
+use crate::job::replay::{Entry, Rules, Verdict, replay};
 use crate::job::{
     Command, Context, Event, Fence, JobStatus, NodeStatus, Policy, Rejection, State, apply, handle,
 };
 use crate::outcome::Decision;
 use crate::priority::Priority;
 
+/// Longer logs are not replayed after each command.
+const REPLAYED_MAX: usize = 400;
+
 pub(super) type Answer = Result<Decision<Event>, Rejection>;
 
 pub(super) struct Rig {
     pub(super) state: State,
     pub(super) log: Vec<Event>,
+    /// The same, as a log would have it.
+    pub(super) history: Vec<Entry>,
     pub(super) now: DateTime<Utc>,
     pub(super) fence: Fence,
 }
@@ -99,6 +105,7 @@ impl Rig {
         let mut rig = Self {
             state: State::new(graph),
             log: Vec::new(),
+            history: Vec::new(),
             now: DateTime::from_timestamp(1_000_000, 0).expect("a time"),
             fence: Fence {
                 owner: OwnerId(Uuid::from_u128(1)),
@@ -127,6 +134,7 @@ impl Rig {
                 "a decision is too large"
             );
             self.log.extend(events.iter().cloned());
+            self.record(events);
         }
         let mut replayed = State::new(Arc::clone(&self.state.graph));
         self.log
@@ -136,7 +144,34 @@ impl Rig {
             replayed, self.state,
             "replaying the log gives another state"
         );
+        if self.history.len() == self.log.len() && self.log.len() <= REPLAYED_MAX {
+            let verdict = self.replay_under(&Arc::clone(&self.state.graph));
+            assert_eq!(verdict.divergence, None, "replay decides something else");
+            assert_eq!(verdict.events, self.log.len() as u64);
+        }
         answer
+    }
+
+    /// One decision is one append.
+    fn record(&mut self, events: &[Event]) {
+        let append = Uuid::from_u128(self.history.len() as u128 + 1);
+        for event in events {
+            let version = self.history.len() as u64 + 1;
+            self.history.push(Entry {
+                pos: version,
+                version,
+                recorded_at: Some(self.now),
+                append: Some(append),
+                fence: None,
+                event: event.clone(),
+            });
+        }
+    }
+
+    /// What became of the job so far, decided again with a graph as its pinned one.
+    pub(super) fn replay_under(&self, graph: &Arc<Graph>) -> Verdict {
+        let rules = Rules::pinned(Arc::clone(graph), Policy::default());
+        replay(&rules, self.history.iter().cloned())
     }
 
     pub(super) fn accept(&mut self, command: Command) -> Vec<Event> {
