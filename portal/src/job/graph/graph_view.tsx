@@ -15,7 +15,7 @@ const edgeTypes = { way: GraphEdge };
 const NARROW_PX = 620;
 /** Fewer nodes need no small map, and of more it would only be a stain. */
 const SMALL_MAP = { from: 24, upto: 1_500 };
-const FIT = { padding: 0.06, maxZoom: 1.15, minZoom: 0.03 };
+const FIT = { padding: { x: "64px", y: "40px" } as const, maxZoom: 1.15, minZoom: 0.03 };
 
 interface Props {
   shape: Shape;

@@ -21,7 +21,7 @@ interface Props {
 export function TimelineView({ job, shape, chosen, onChoose }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const now = useNow(!job.completedAt && !job.asOf, 500);
-  const rows = useMemo(() => job.nodes.filter(({ kind, readyAt, dispatchedAt }) => kind !== 'start' && kind !== 'end' && (readyAt || dispatchedAt)), [job]);
+  const rows = useMemo(() => job.nodes.filter(({ readyAt, dispatchedAt, startedAt }) => readyAt || dispatchedAt || startedAt), [job]);
   const path = useMemo(() => criticalPath(shape, job.nodes), [shape, job]);
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => box.current, estimateSize: () => ROW_PX, overscan: 10 });
   const begin = Date.parse(job.createdAt);
@@ -61,11 +61,13 @@ function Bars({ node, share, end }: { node: NodeState; share: (time: number) => 
   const time = (text: string | null) => (text ? Date.parse(text) : undefined);
   const over = time(node.completedAt) ?? end;
   const ready = time(node.readyAt);
-  const sent = time(node.dispatchedAt) ?? over;
-  const began = time(node.startedAt) ?? (node.handler && node.kind === 'task' ? over : sent);
+  const began = time(node.startedAt);
+  const sent = time(node.dispatchedAt) ?? began ?? over;
+  // What ends at once says only that it has ended.
+  const worked = began ?? (node.completedAt ? sent : over);
   const bar = (kind: string, from: number | undefined, to: number) =>
-    from !== undefined && to >= from && <i className={kind} style={{ left: `${share(from)}%`, width: `max(${kind === 'work' ? 3 : 0}px, ${share(to) - share(from)}%)` }} />;
-  return <>{bar('wait', ready, sent)}{bar('queue', sent, began)}{bar('work', began, over)}</>;
+    from !== undefined && to >= from && <i className={kind} style={{ left: `${share(from)}%`, width: `max(${kind === 'lane-work' ? 3 : 0}px, ${share(to) - share(from)}%)` }} />;
+  return <>{bar('lane-wait', ready, sent)}{bar('lane-queue', sent, worked)}{bar('lane-work', worked, over)}</>;
 }
 
 function ticks(total: number): number[] {
