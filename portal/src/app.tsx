@@ -31,7 +31,9 @@ function NoPage() {
   return (
     <main id="main" tabIndex={-1}>
       <Empty title="There is no such page">
-        <p><Link to="/">Go to the jobs</Link></p>
+        <p>
+          <Link to="/">Go to the jobs</Link>
+        </p>
       </Empty>
     </main>
   );
@@ -43,9 +45,17 @@ function Current() {
     const match = pattern.exec(path);
     if (!match) continue;
     const id = decodeURIComponent(match[1] ?? '');
-    return <Titled title={id && title !== id ? `${id} · ${title}` : title}><Page key={id} id={id} /></Titled>;
+    return (
+      <Titled title={id && title !== id ? `${id} · ${title}` : title}>
+        <Page key={id} id={id} />
+      </Titled>
+    );
   }
-  return <Titled title="No such page"><NoPage /></Titled>;
+  return (
+    <Titled title="No such page">
+      <NoPage />
+    </Titled>
+  );
 }
 
 function Titled({ title, children }: { title: string; children: React.ReactNode }) {
@@ -59,7 +69,13 @@ export function App() {
   return (
     <Identified>
       <Shell>
-        <Suspense fallback={<main id="main" tabIndex={-1}><Wait what="the page" /></main>}>
+        <Suspense
+          fallback={
+            <main id="main" tabIndex={-1}>
+              <Wait what="the page" />
+            </main>
+          }
+        >
           <Current />
         </Suspense>
       </Shell>

@@ -22,6 +22,8 @@ mod log;
 #[cfg(test)]
 mod observe;
 #[cfg(test)]
+mod portal;
+#[cfg(test)]
 mod purity;
 #[cfg(test)]
 mod repo;

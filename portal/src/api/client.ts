@@ -74,15 +74,10 @@ function refusalOf(error: WireError): Refusal {
   return new Refusal(error.message, code, category, remediation);
 }
 
-const unreachable = () =>
-  new Refusal('Strata does not answer', 'UNREACHABLE', 'unavailable', 'this page tries again by itself');
+const unreachable = () => new Refusal('Strata does not answer', 'UNREACHABLE', 'unavailable', 'this page tries again by itself');
 
 /** Asks or changes something. */
-export async function ask<Data, Variables>(
-  document: TadaDocumentNode<Data, Variables>,
-  variables: Variables,
-  signal?: AbortSignal,
-): Promise<Data> {
+export async function ask<Data, Variables>(document: TadaDocumentNode<Data, Variables>, variables: Variables, signal?: AbortSignal): Promise<Data> {
   const body = JSON.stringify({ query: textOf(document), variables });
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   let answer: Response;
@@ -143,11 +138,7 @@ export interface Watcher<Data> {
 }
 
 /** Follows a subscription until the returned function is called. A connection that breaks comes back by itself. */
-export function follow<Data, Variables>(
-  document: TadaDocumentNode<Data, Variables>,
-  variables: Variables,
-  watcher: Watcher<Data>,
-): () => void {
+export function follow<Data, Variables>(document: TadaDocumentNode<Data, Variables>, variables: Variables, watcher: Watcher<Data>): () => void {
   return socket.subscribe<Data, unknown>(
     { query: textOf(document), variables: variables as Record<string, unknown> },
     {

@@ -1,10 +1,10 @@
 // Whoever is signed in, and what they may do. What they may not do is not offered.
 import { createContext, type ReactNode, useContext } from 'react';
 import { Wrong } from '../ui/notes';
+import { SignedOut } from '../ui/signed_out';
 import { session } from './client';
 import { graphql, type ResultOf } from './graphql';
 import { useQuery, useSignal } from './use_query';
-import { SignedOut } from '../ui/signed_out';
 
 const ME = graphql(`query Me { me { keyId orgId role operator } }`);
 
@@ -16,7 +16,12 @@ export function Identified({ children }: { children: ReactNode }) {
   const { data, refusal } = useQuery(ME, {});
   const state = useSignal(session);
   if (state === 'out') return <SignedOut />;
-  if (!data && refusal) return <main><Wrong refusal={refusal} /></main>;
+  if (!data && refusal)
+    return (
+      <main>
+        <Wrong refusal={refusal} />
+      </main>
+    );
   return <Who value={data?.me}>{children}</Who>;
 }
 

@@ -17,10 +17,7 @@ const REST_MS = 150;
 const REST_FACTOR = 4;
 
 /** Asks now and whenever the variables change. With `undefined` as variables nothing is asked. */
-export function useQuery<Data, Variables>(
-  document: TadaDocumentNode<Data, Variables>,
-  variables: Variables | undefined,
-): Asked<Data> {
+export function useQuery<Data, Variables>(document: TadaDocumentNode<Data, Variables>, variables: Variables | undefined): Asked<Data> {
   const [state, setState] = useState<{ data?: Data; refusal?: Refusal; loading: boolean }>({ loading: true });
   const key = variables === undefined ? undefined : JSON.stringify(variables);
   const again = useRef<() => void>(() => {});

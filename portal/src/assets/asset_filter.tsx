@@ -41,20 +41,41 @@ export function AssetFilterBar({ platforms }: { platforms: readonly { id: string
   };
   return (
     <div className="filter" role="search" aria-label="Filter of the assets">
-      <input type="search" aria-label="Search by id, title or reference" placeholder="Id, title or reference  ( / )" value={text} maxLength={200} onChange={(event) => write(event.target.value)} />
+      <input
+        type="search"
+        aria-label="Search by id, title or reference"
+        placeholder="Id, title or reference  ( / )"
+        value={text}
+        maxLength={200}
+        onChange={(event) => write(event.target.value)}
+      />
       <select aria-label="Platform" value={platform ?? ''} onChange={(event) => setPlatform(event.target.value)}>
         <option value="">Any platform</option>
-        {platforms.map(({ id, name }) => <option key={id} value={id}>{name}</option>)}
+        {platforms.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
       </select>
       <select aria-label="Review" value={approval ?? ''} onChange={(event) => setApproval(event.target.value)}>
         <option value="">Any review</option>
-        {REVIEWS.map((one) => <option key={one} value={one}>{String(one).toLowerCase().replace('_', ' ')}</option>)}
+        {REVIEWS.map((one) => (
+          <option key={one} value={one}>
+            {String(one).toLowerCase().replace('_', ' ')}
+          </option>
+        ))}
       </select>
       <select aria-label="Processing" value={state ?? ''} onChange={(event) => setState(event.target.value)}>
         <option value="">Any state</option>
-        {STATES.map((one) => <option key={one} value={one}>{one}</option>)}
+        {STATES.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
       </select>
-      <label className="events-raw"><input type="checkbox" checked={deleted !== null} onChange={(event) => setDeleted(event.target.checked ? 1 : null)} /> Deleted too</label>
+      <label className="events-raw">
+        <input type="checkbox" checked={deleted !== null} onChange={(event) => setDeleted(event.target.checked ? 1 : null)} /> Deleted too
+      </label>
     </div>
   );
 }

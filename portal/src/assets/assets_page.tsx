@@ -17,7 +17,10 @@ const MapView = lazy(() => import('../map/map_view'));
 const PAGE = 100;
 const ON_MAP = 50;
 const FRESH_MS = 5_000;
-const VIEWS = [{ id: 'list', title: 'List' }, { id: 'map', title: 'Map' }] as const;
+const VIEWS = [
+  { id: 'list', title: 'List' },
+  { id: 'map', title: 'Map' },
+] as const;
 
 type Row = ResultOf<typeof ASSETS>['assets']['nodes'][number];
 
@@ -45,23 +48,52 @@ export default function AssetsPage(_: { id: string }) {
   const isFiltered = search.size > (search.has('view') ? 1 : 0);
   return (
     <main id="main" tabIndex={-1}>
-      <div className="page-head"><div><h1>Assets</h1><p>Datasets of partners, and everything that was made of them.</p></div></div>
+      <div className="page-head">
+        <div>
+          <h1>Assets</h1>
+          <p>Datasets of partners, and everything that was made of them.</p>
+        </div>
+      </div>
       <AssetFilterBar platforms={data?.platforms ?? []} />
       <Tabs tabs={VIEWS} active={view === 'map' ? 'map' : 'list'} label="Views" param="view" />
       {refusal && <Wrong refusal={refusal} />}
       {!data && !refusal && <Wait what="assets" />}
-      {data && rows.length === 0 && (isFiltered
-        ? <Empty title="No asset fits this filter"><p><Link to="/assets">Show all assets</Link></p></Empty>
-        : <Empty title="No assets yet"><p>A job that is submitted for an asset of a platform makes one. Choose the platform in the <Link to="/submit">form of a new job</Link>, or send it as a partner does:</p><code>POST /api/platform/submit</code></Empty>)}
-      {rows.length > 0 && view === 'map' && <Suspense fallback={<Wait what="the map" />}><AssetMap filter={filter} /></Suspense>}
+      {data &&
+        rows.length === 0 &&
+        (isFiltered ? (
+          <Empty title="No asset fits this filter">
+            <p>
+              <Link to="/assets">Show all assets</Link>
+            </p>
+          </Empty>
+        ) : (
+          <Empty title="No assets yet">
+            <p>
+              A job that is submitted for an asset of a platform makes one. Choose the platform in the <Link to="/submit">form of a new job</Link>, or send it
+              as a partner does:
+            </p>
+            <code>POST /api/platform/submit</code>
+          </Empty>
+        ))}
+      {rows.length > 0 && view === 'map' && (
+        <Suspense fallback={<Wait what="the map" />}>
+          <AssetMap filter={filter} />
+        </Suspense>
+      )}
       {rows.length > 0 && view !== 'map' && (
         <div className="card">
           <ul className="asset-list" aria-label="Assets">
-            {rows.map((asset) => <AssetRow key={asset.id} asset={asset} />)}
+            {rows.map((asset) => (
+              <AssetRow key={asset.id} asset={asset} />
+            ))}
           </ul>
         </div>
       )}
-      {view !== 'map' && cursor && <button type="button" onClick={readMore}>Show older ones</button>}
+      {view !== 'map' && cursor && (
+        <button type="button" onClick={readMore}>
+          Show older ones
+        </button>
+      )}
     </main>
   );
 }
@@ -70,10 +102,31 @@ function AssetRow({ asset }: { asset: Row }) {
   return (
     <li>
       <Link to={`/assets/${asset.id}`} className="asset-row" data-row data-asset={asset.id}>
-        <span className="stack-tight"><strong className="cut">{nameOf(asset)}</strong><span className="soft small cut">{asset.platformId} · <span className="mono">{asset.id}</span></span></span>
+        <span className="stack-tight">
+          <strong className="cut">{nameOf(asset)}</strong>
+          <span className="soft small cut">
+            {asset.platformId} · <span className="mono">{asset.id}</span>
+          </span>
+        </span>
         <Processing status={asset.processingStatus} />
-        <span>{asset.revision ? <>revision {asset.revision} <Review approval={asset.approval} /></> : <span className="soft">no revision yet</span>}{asset.deleted && <> <span className="badge bad">deleted</span></>}</span>
-        <span className="right num"><When time={asset.updatedAt} /></span>
+        <span>
+          {asset.revision ? (
+            <>
+              revision {asset.revision} <Review approval={asset.approval} />
+            </>
+          ) : (
+            <span className="soft">no revision yet</span>
+          )}
+          {asset.deleted && (
+            <>
+              {' '}
+              <span className="badge bad">deleted</span>
+            </>
+          )}
+        </span>
+        <span className="right num">
+          <When time={asset.updatedAt} />
+        </span>
       </Link>
     </li>
   );
@@ -81,10 +134,14 @@ function AssetRow({ asset }: { asset: Row }) {
 
 function AssetMap({ filter }: { filter: ReturnType<typeof useAssetFilter> }) {
   const { data, refusal } = useQuery(PLACES, { filter, first: ON_MAP });
-  const prints = useMemo(() => (data?.assets.nodes ?? []).flatMap((asset) => {
-    const items = (asset.currentJob?.nodes ?? []).flatMap(({ output }) => itemsIn(output));
-    return items.map((item): Footprint => ({ id: asset.id, title: nameOf(asset), bbox: item.bbox, geometry: item.geometry }));
-  }), [data]);
+  const prints = useMemo(
+    () =>
+      (data?.assets.nodes ?? []).flatMap((asset) => {
+        const items = (asset.currentJob?.nodes ?? []).flatMap(({ output }) => itemsIn(output));
+        return items.map((item): Footprint => ({ id: asset.id, title: nameOf(asset), bbox: item.bbox, geometry: item.geometry }));
+      }),
+    [data],
+  );
   if (refusal) return <Wrong refusal={refusal} />;
   if (!data) return <Wait what="the places" />;
   return (
@@ -96,7 +153,9 @@ function AssetMap({ filter }: { filter: ReturnType<typeof useAssetFilter> }) {
         <ul className="stack-tight">
           {prints.map(({ id, title, bbox }, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: an asset may have several footprints
-            <li key={`${id} ${index}`}><Link to={`/assets/${id}`}>{title}</Link> <span className="small soft num">{bbox.map((side) => side.toFixed(2)).join(', ')}</span></li>
+            <li key={`${id} ${index}`}>
+              <Link to={`/assets/${id}`}>{title}</Link> <span className="small soft num">{bbox.map((side) => side.toFixed(2)).join(', ')}</span>
+            </li>
           ))}
         </ul>
       </div>

@@ -14,10 +14,19 @@ export function History({ asset }: { asset: Asset }) {
           <li key={event.version}>
             <details>
               <summary>
-                <Link to={hereWith({ at: event.position })} how="push" className="num" title="Show the asset as it was after this event">{event.version}</Link>
+                <Link to={hereWith({ at: event.position })} how="push" className="num" title="Show the asset as it was after this event">
+                  {event.version}
+                </Link>
                 <When time={event.recordedAt} /> <code>{event.type}</code>
               </summary>
-              <p className="small soft">Position {event.position} of the log{event.actor && <>, by <code>{event.actor}</code></>}</p>
+              <p className="small soft">
+                Position {event.position} of the log
+                {event.actor && (
+                  <>
+                    , by <code>{event.actor}</code>
+                  </>
+                )}
+              </p>
               <JsonView value={event.data} label={`Event ${event.version}`} />
             </details>
           </li>

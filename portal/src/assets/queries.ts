@@ -22,7 +22,8 @@ const REVISION = graphql(`
   fragment RevisionRow on Revision @_unmask { number contentHash artifacts origin approval approvalReason createdAt job { id workflowId completedAt position } }
 `);
 
-export const ASSET = graphql(`
+export const ASSET = graphql(
+  `
   query Asset($id: String!, $asOf: AsOf) {
     asset(id: $id, asOf: $asOf) {
       id title platformId platformRefs processingStatus approval revision clearance deleted degraded contentHash failure
@@ -33,16 +34,26 @@ export const ASSET = graphql(`
       events(first: 100, newestFirst: true) { nodes { position version type recordedAt actor data } }
     }
   }
-`, [REVISION]);
+`,
+  [REVISION],
+);
 
 export const ASSET_LIVE = graphql(`subscription AssetLive($id: String!) { asset(id: $id) { cursor } }`);
 
 export const APPROVE = graphql(`mutation Approve($id: String!, $revision: Int) { approve(assetId: $id, revision: $revision) { position repeated } }`);
-export const REJECT = graphql(`mutation Reject($id: String!, $revision: Int, $reason: String!) { reject(assetId: $id, revision: $revision, reason: $reason) { position } }`);
-export const REVOKE = graphql(`mutation Revoke($id: String!, $revision: Int, $reason: String!) { revoke(assetId: $id, revision: $revision, reason: $reason) { position } }`);
-export const ROLLBACK = graphql(`mutation Rollback($id: String!, $to: Int!, $reason: String!) { rollbackAsset(assetId: $id, to: $to, reason: $reason) { position } }`);
+export const REJECT = graphql(
+  `mutation Reject($id: String!, $revision: Int, $reason: String!) { reject(assetId: $id, revision: $revision, reason: $reason) { position } }`,
+);
+export const REVOKE = graphql(
+  `mutation Revoke($id: String!, $revision: Int, $reason: String!) { revoke(assetId: $id, revision: $revision, reason: $reason) { position } }`,
+);
+export const ROLLBACK = graphql(
+  `mutation Rollback($id: String!, $to: Int!, $reason: String!) { rollbackAsset(assetId: $id, to: $to, reason: $reason) { position } }`,
+);
 export const REPROCESS = graphql(`mutation Reprocess($id: String!) { reprocess(assetId: $id) { position jobId } }`);
-export const CLEARANCE = graphql(`mutation SetClearance($id: String!, $clearance: Clearance!) { setClearance(assetId: $id, clearance: $clearance) { position } }`);
+export const CLEARANCE = graphql(
+  `mutation SetClearance($id: String!, $clearance: Clearance!) { setClearance(assetId: $id, clearance: $clearance) { position } }`,
+);
 export const DELETE = graphql(`mutation SoftDelete($id: String!) { softDelete(assetId: $id) { position } }`);
 export const RESTORE = graphql(`mutation Restore($id: String!) { restore(assetId: $id) { position } }`);
 

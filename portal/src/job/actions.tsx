@@ -37,13 +37,31 @@ function preview(deed: Deed, job: JobState | undefined): ReactNode {
   const rest = counts.pending + counts.ready;
   switch (deed) {
     case 'cancel':
-      return <>The job ends: <strong>{nodes(atWork)}</strong> at work are stopped, <strong>{nodes(rest)}</strong> never run, {nodes(doneOf(counts))} stay as they are. This cannot be undone, but the job can be retried.</>;
+      return (
+        <>
+          The job ends: <strong>{nodes(atWork)}</strong> at work are stopped, <strong>{nodes(rest)}</strong> never run, {nodes(doneOf(counts))} stay as they
+          are. This cannot be undone, but the job can be retried.
+        </>
+      );
     case 'pause':
-      return <><strong>{nodes(rest)}</strong> are held back until somebody resumes the job; {nodes(atWork)} at work go on to their end.</>;
+      return (
+        <>
+          <strong>{nodes(rest)}</strong> are held back until somebody resumes the job; {nodes(atWork)} at work go on to their end.
+        </>
+      );
     case 'resume':
-      return <><strong>{nodes(rest)}</strong> that were held back go on.</>;
+      return (
+        <>
+          <strong>{nodes(rest)}</strong> that were held back go on.
+        </>
+      );
     case 'retry':
-      return <>A new job takes over the results of <strong>{nodes(counts.completed)}</strong> and runs the others again, <strong>{nodes(counts.total - counts.completed)}</strong> at most. This job stays as it is.</>;
+      return (
+        <>
+          A new job takes over the results of <strong>{nodes(counts.completed)}</strong> and runs the others again,{' '}
+          <strong>{nodes(counts.total - counts.completed)}</strong> at most. This job stays as it is.
+        </>
+      );
     case 'release':
       return <>Orchestrators that took this job ended without a word, so it was left alone. It is tried once more.</>;
   }
@@ -97,7 +115,9 @@ function DeedDialog({ id, deed, job, onClose, onDone }: { id: string; deed: Deed
         <div className="field">
           <label htmlFor="why">Reason</label>
           <input id="why" value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} aria-describedby="why-hint" />
-          <span id="why-hint" className="hint">It stands in the history of the job.</span>
+          <span id="why-hint" className="hint">
+            It stands in the history of the job.
+          </span>
         </div>
       )}
       {refusal && <Wrong refusal={refusal} />}

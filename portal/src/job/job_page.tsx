@@ -52,7 +52,9 @@ export default function JobPage({ id }: { id: string }) {
     return (
       <main id="main" tabIndex={-1}>
         <Empty title="There is no such job">
-          <p>It may belong to another organisation, or its id may be cut off. <Link to="/">Go to the jobs</Link></p>
+          <p>
+            It may belong to another organisation, or its id may be cut off. <Link to="/">Go to the jobs</Link>
+          </p>
         </Empty>
       </main>
     );
@@ -64,7 +66,11 @@ export default function JobPage({ id }: { id: string }) {
       </JobHeader>
       {refusal && <Wrong refusal={refusal} />}
       {loading && <Wait what="the job" />}
-      {request?.status === 'withdrawn' && <div className="note warm" role="note"><strong>The request was taken back{request.reason ? `: ${request.reason}` : ''}.</strong></div>}
+      {request?.status === 'withdrawn' && (
+        <div className="note warm" role="note">
+          <strong>The request was taken back{request.reason ? `: ${request.reason}` : ''}.</strong>
+        </div>
+      )}
       {newest && <TravelBar id={id} newest={newest} shown={shown?.events.nodes[0]} isTravelling={at !== undefined} />}
       {from !== undefined && at !== undefined && from !== at && <DiffView id={id} from={from} to={at} />}
       <Tabs tabs={TABS} active={active} label="Parts of the job" />
@@ -75,7 +81,11 @@ export default function JobPage({ id }: { id: string }) {
           {active === 'timeline' && shape && shown && <TimelineView job={shown} shape={shape} chosen={node} onChoose={setNode} />}
           {active === 'events' && <EventsView id={id} at={at} tick={tick} />}
           {active === 'values' && <ValuesView id={id} at={at} tick={tick} />}
-          {active === 'map' && <Suspense fallback={<Wait what="the map" />}><JobMap id={id} at={at} tick={tick} onChoose={setNode} /></Suspense>}
+          {active === 'map' && (
+            <Suspense fallback={<Wait what="the map" />}>
+              <JobMap id={id} at={at} tick={tick} onChoose={setNode} />
+            </Suspense>
+          )}
           {active === 'definition' && workflow && <DefinitionView workflow={workflow} version={now?.workflowVersion ?? request?.workflowVersion ?? null} />}
         </div>
         {node && (now || shown) && <NodePanel key={node} job={id} node={node} at={at} tick={tick} onClose={() => setNode(null)} />}

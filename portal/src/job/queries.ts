@@ -2,15 +2,19 @@
 import { graphql, type ResultOf } from '../api/graphql';
 import { COUNTS } from '../jobs/queries';
 
-const NODE = graphql(`
+const NODE = graphql(
+  `
   fragment NodeState on Node @_unmask {
     id kind status attempt retryCount handler queue errorMessage branch skippedBy skipReason
     readyAt dispatchedAt startedAt completedAt
     childCounts { ...Counts }
   }
-`, [COUNTS]);
+`,
+  [COUNTS],
+);
 
-const JOB_STATE = graphql(`
+const JOB_STATE = graphql(
+  `
   fragment JobState on Job @_unmask {
     id status paused degraded priority workflowId workflowVersion workflowHash requestId ownerId ownerHeartbeatAt
     createdAt completedAt failure origin position
@@ -19,15 +23,20 @@ const JOB_STATE = graphql(`
     asOf { position recordedAt }
     events(first: 1, newestFirst: true) { nodes { version position type node recordedAt } }
   }
-`, [COUNTS, NODE]);
+`,
+  [COUNTS, NODE],
+);
 
 /** A job now, or as it was; and what is known of it before an orchestrator has taken it. */
-export const JOB = graphql(`
+export const JOB = graphql(
+  `
   query Job($id: String!, $asOf: AsOf) {
     job(id: $id, asOf: $asOf) { ...JobState }
     openJob(id: $id) { requestId claims quarantined }
   }
-`, [JOB_STATE]);
+`,
+  [JOB_STATE],
+);
 
 export const PROGRESS = graphql(`
   subscription Progress($id: String!) { progress(jobId: $id) { cursor status } }

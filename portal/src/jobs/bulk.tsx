@@ -19,7 +19,19 @@ export const WISHES: Record<Wish, { verb: string; what: string }> = {
 
 const jobs = (n: number) => (n === 1 ? '1 job' : `${n.toLocaleString()} jobs`);
 
-export function BulkDialog({ wish, filter, words, onClose, onDone }: { wish: Wish; filter: JobFilter; words: string; onClose: () => void; onDone: () => void }) {
+export function BulkDialog({
+  wish,
+  filter,
+  words,
+  onClose,
+  onDone,
+}: {
+  wish: Wish;
+  filter: JobFilter;
+  words: string;
+  onClose: () => void;
+  onDone: () => void;
+}) {
   const { verb, what } = WISHES[wish];
   const [preview, setPreview] = useState<Effect>();
   const [effect, setEffect] = useState<Effect>();
@@ -58,7 +70,13 @@ export function BulkDialog({ wish, filter, words, onClose, onDone }: { wish: Wis
       {!effect && !preview && !refusal && <p role="status">Counting …</p>}
       {!effect && preview && (
         <p role="status" data-bulk="preview">
-          {count === 0 ? 'There is no job that this makes sense for.' : <><strong>{jobs(count)}</strong> would change. {what}</>}
+          {count === 0 ? (
+            'There is no job that this makes sense for.'
+          ) : (
+            <>
+              <strong>{jobs(count)}</strong> would change. {what}
+            </>
+          )}
           {preview.more && ' There are more than one call takes; call again afterwards.'}
         </p>
       )}
@@ -66,7 +84,9 @@ export function BulkDialog({ wish, filter, words, onClose, onDone }: { wish: Wis
         <div className="field">
           <label htmlFor="reason">Reason</label>
           <input id="reason" value={reason} maxLength={500} onChange={(event) => setReason(event.target.value)} aria-describedby="reason-hint" />
-          <span className="hint" id="reason-hint">It stands in the history of each job.</span>
+          <span className="hint" id="reason-hint">
+            It stands in the history of each job.
+          </span>
         </div>
       )}
       {effect && <Report effect={effect} verb={verb} />}
@@ -78,11 +98,18 @@ function Report({ effect, verb }: { effect: Effect; verb: string }) {
   const { done, failed } = effect;
   return (
     <div role="status" data-bulk="done" className="stack">
-      <p><strong>{verb}: done for {jobs(done.length)}</strong>{failed.length > 0 && `, not for ${jobs(failed.length)}`}.</p>
+      <p>
+        <strong>
+          {verb}: done for {jobs(done.length)}
+        </strong>
+        {failed.length > 0 && `, not for ${jobs(failed.length)}`}.
+      </p>
       {failed.length > 0 && (
         <ul className="stack small">
           {failed.slice(0, 20).map(({ jobId, error }) => (
-            <li key={jobId}><code>{jobId}</code>: {(error as { message?: string }).message}</li>
+            <li key={jobId}>
+              <code>{jobId}</code>: {(error as { message?: string }).message}
+            </li>
           ))}
         </ul>
       )}

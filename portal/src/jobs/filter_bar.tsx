@@ -43,8 +43,14 @@ function Words() {
     timer.current = setTimeout(() => change(next.trim()), TYPING_MS);
   };
   return (
-    <input type="search" aria-label="Search by id or workflow" placeholder="Id or workflow  ( / )" value={text} maxLength={200}
-      onChange={(event) => write(event.target.value)} />
+    <input
+      type="search"
+      aria-label="Search by id or workflow"
+      placeholder="Id or workflow  ( / )"
+      value={text}
+      maxLength={200}
+      onChange={(event) => write(event.target.value)}
+    />
   );
 }
 
@@ -56,7 +62,11 @@ function WorkflowChoice() {
     <select aria-label="Workflow" value={chosen ?? ''} onChange={(event) => change(event.target.value)}>
       <option value="">Any workflow</option>
       {chosen && !names.some(({ id }) => id === chosen) && <option value={chosen}>{chosen}</option>}
-      {names.map(({ id }) => <option key={id} value={id}>{id}</option>)}
+      {names.map(({ id }) => (
+        <option key={id} value={id}>
+          {id}
+        </option>
+      ))}
     </select>
   );
 }
@@ -66,7 +76,11 @@ function SinceChoice() {
   return (
     <select aria-label="Age" value={chosen ?? ''} onChange={(event) => change(event.target.value)}>
       <option value="">Any time</option>
-      {Object.entries(SINCE).map(([key, [words]]) => <option key={key} value={key}>In {words}</option>)}
+      {Object.entries(SINCE).map(([key, [words]]) => (
+        <option key={key} value={key}>
+          In {words}
+        </option>
+      ))}
     </select>
   );
 }

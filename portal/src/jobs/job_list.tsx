@@ -29,6 +29,7 @@ export function JobList({ rows, readMore }: { rows: readonly JobRow[]; readMore:
   useLayoutEffect(() => setTop(box.current?.offsetTop ?? 0), []);
   const height = useNarrow() ? NARROW_ROW_PX : ROW_PX;
   const virtual = useWindowVirtualizer({ count: rows.length, estimateSize: () => height, overscan: 8, scrollMargin: top, getItemKey: (i) => rows[i]?.id ?? i });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows of another height are measured anew
   useLayoutEffect(() => virtual.measure(), [virtual, height]);
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
@@ -41,10 +42,12 @@ export function JobList({ rows, readMore }: { rows: readonly JobRow[]; readMore:
       <ul style={{ height: virtual.getTotalSize() }} aria-label="Jobs">
         {items.map(({ index, start, size, key }) => {
           const job = rows[index];
-          return job && (
-            <li key={key} style={{ transform: `translateY(${start - top}px)`, height: size }}>
-              <Row job={job} now={now} />
-            </li>
+          return (
+            job && (
+              <li key={key} style={{ transform: `translateY(${start - top}px)`, height: size }}>
+                <Row job={job} now={now} />
+              </li>
+            )
           );
         })}
       </ul>
@@ -57,11 +60,24 @@ function Row({ job, now }: { job: JobRow; now: number }) {
   const { progress } = job;
   return (
     <Link to={`/jobs/${job.id}`} className="job-row" data-row data-job={job.id} data-status={job.status}>
-      <span className="job-state"><Status state={state} /></span>
+      <span className="job-state">
+        <Status state={state} />
+      </span>
       <span className="job-name">
-        <span className="cut"><strong>{job.workflowId}</strong> <span className="soft">v{job.workflowVersion}</span>
-          {job.priority !== 'NORMAL' && <> <span className="badge">{job.priority.toLowerCase()}</span></>}
-          {job.origin && <> <span className="badge">retry</span></>}
+        <span className="cut">
+          <strong>{job.workflowId}</strong> <span className="soft">v{job.workflowVersion}</span>
+          {job.priority !== 'NORMAL' && (
+            <>
+              {' '}
+              <span className="badge">{job.priority.toLowerCase()}</span>
+            </>
+          )}
+          {job.origin && (
+            <>
+              {' '}
+              <span className="badge">retry</span>
+            </>
+          )}
         </span>
         <span className="mono soft small cut">{job.id}</span>
       </span>
@@ -69,7 +85,10 @@ function Row({ job, now }: { job: JobRow; now: number }) {
         {progress.total > 0 && <CountsBar counts={progress.counts} label="Progress" />}
         <span className="small soft num cut">{failureText(job) ?? `${progress.done.toLocaleString()} of ${progress.total.toLocaleString()} nodes`}</span>
       </span>
-      <span className="job-times num"><When time={job.createdAt} /><span className="small soft">{between(job.createdAt, job.completedAt, now)}</span></span>
+      <span className="job-times num">
+        <When time={job.createdAt} />
+        <span className="small soft">{between(job.createdAt, job.completedAt, now)}</span>
+      </span>
     </Link>
   );
 }

@@ -27,7 +27,9 @@ export function JobsPage(_: { id: string }) {
         {mayWrite && rows.length > 0 && (
           <div className="actions" role="group" aria-label="All jobs of the filter">
             {(Object.keys(WISHES) as Wish[]).map((one) => (
-              <button key={one} type="button" onClick={() => setWish(one)} className={one === 'CANCEL' ? 'danger' : ''}>{WISHES[one].verb} …</button>
+              <button key={one} type="button" onClick={() => setWish(one)} className={one === 'CANCEL' ? 'danger' : ''}>
+                {WISHES[one].verb} …
+              </button>
             ))}
           </div>
         )}
@@ -47,13 +49,19 @@ function NoJobs({ isEmpty, mayWrite }: { isEmpty: boolean; mayWrite: boolean }) 
   if (!isEmpty) {
     return (
       <Empty title="No job fits this filter">
-        <p>Take something out of it, or <Link to="/">show all jobs</Link>.</p>
+        <p>
+          Take something out of it, or <Link to="/">show all jobs</Link>.
+        </p>
       </Empty>
     );
   }
   return (
     <Empty title="No jobs yet">
-      {mayWrite && <Link to="/submit" className="button main-action">Submit the first one</Link>}
+      {mayWrite && (
+        <Link to="/submit" className="button main-action">
+          Submit the first one
+        </Link>
+      )}
       <p>or on the command line:</p>
       <code>strata job submit hello_world --input name=Ada --watch</code>
     </Empty>

@@ -5,14 +5,18 @@ export const COUNTS = graphql(`
   fragment Counts on NodeCounts @_unmask { pending ready dispatched running completed failed skipped total }
 `);
 
-const ROW = graphql(`
+const ROW = graphql(
+  `
   fragment JobRow on Job @_unmask {
     id workflowId workflowVersion status paused priority createdAt completedAt failure origin
     progress { done total percent counts { ...Counts } }
   }
-`, [COUNTS]);
+`,
+  [COUNTS],
+);
 
-export const JOBS = graphql(`
+export const JOBS = graphql(
+  `
   query Jobs($filter: JobFilter, $first: Int!, $after: String) {
     jobs(filter: $filter, first: $first, after: $after) {
       counts { status count }
@@ -20,13 +24,18 @@ export const JOBS = graphql(`
       nodes { ...JobRow }
     }
   }
-`, [ROW]);
+`,
+  [ROW],
+);
 
-export const JOBS_LIVE = graphql(`
+export const JOBS_LIVE = graphql(
+  `
   subscription JobsLive($filter: JobFilter) {
     jobs(filter: $filter) { cursor jobs { ...JobRow } others }
   }
-`, [ROW]);
+`,
+  [ROW],
+);
 
 export const WORKFLOW_NAMES = graphql(`query WorkflowNames { workflows { id latest { name version } } }`);
 

@@ -15,8 +15,16 @@ const EVERY_DEGREES = 10;
 
 function graticule(): Feature<MultiLineString> {
   const lines: [number, number][][] = [];
-  for (let x = -180; x <= 180; x += EVERY_DEGREES) lines.push([[x, -80], [x, 80]]);
-  for (let y = -80; y <= 80; y += EVERY_DEGREES) lines.push([[-180, y], [180, y]]);
+  for (let x = -180; x <= 180; x += EVERY_DEGREES)
+    lines.push([
+      [x, -80],
+      [x, 80],
+    ]);
+  for (let y = -80; y <= 80; y += EVERY_DEGREES)
+    lines.push([
+      [-180, y],
+      [180, y],
+    ]);
   return { type: 'Feature', properties: {}, geometry: { type: 'MultiLineString', coordinates: lines } };
 }
 
@@ -51,7 +59,18 @@ export function styleOfMap(): StyleSpecification {
       { id: 'prints', type: 'fill', source: 'prints', paint: { 'fill-color': token('accent'), 'fill-opacity': ['case', ['get', 'chosen'], 0.45, 0.22] } },
       { id: 'print-lines', type: 'line', source: 'prints', paint: { 'line-color': token('accent'), 'line-width': ['case', ['get', 'chosen'], 3.5, 1.8] } },
       // From far away a footprint is smaller than a pixel.
-      { id: 'points', type: 'circle', source: 'points', maxzoom: 9, paint: { 'circle-radius': ['case', ['get', 'chosen'], 9, 6], 'circle-color': token('accent'), 'circle-stroke-color': token('panel'), 'circle-stroke-width': 2 } },
+      {
+        id: 'points',
+        type: 'circle',
+        source: 'points',
+        maxzoom: 9,
+        paint: {
+          'circle-radius': ['case', ['get', 'chosen'], 9, 6],
+          'circle-color': token('accent'),
+          'circle-stroke-color': token('panel'),
+          'circle-stroke-width': 2,
+        },
+      },
     ],
   };
 }

@@ -28,7 +28,9 @@ function isItem(value: object): value is Item {
 export function itemsIn(value: Json | unknown, depth = 0): Item[] {
   if (value === null || typeof value !== 'object' || depth > DEPTH_MAX) return [];
   if (isItem(value)) return [value];
-  return Object.values(value).slice(0, ENTRIES_MAX).flatMap((inner) => itemsIn(inner, depth + 1));
+  return Object.values(value)
+    .slice(0, ENTRIES_MAX)
+    .flatMap((inner) => itemsIn(inner, depth + 1));
 }
 
 export function collections(prints: readonly Footprint[], chosen: string | null): { areas: FeatureCollection; points: FeatureCollection } {

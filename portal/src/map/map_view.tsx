@@ -1,5 +1,5 @@
 // A map with footprints. Everything that it draws comes from this host.
-import { LngLatBounds, Map as MapLibre, type GeoJSONSource, NavigationControl, ScaleControl, setWorkerUrl } from 'maplibre-gl';
+import { type GeoJSONSource, LngLatBounds, Map as MapLibre, NavigationControl, ScaleControl, setWorkerUrl } from 'maplibre-gl';
 import 'maplibre-gl/dist/maplibre-gl.css';
 import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?url';
 import { useEffect, useRef, useState } from 'react';
@@ -29,7 +29,15 @@ export default function MapView({ prints, chosen, onChoose }: Props) {
     if (!box.current) return;
     let made: MapLibre;
     try {
-      made = new MapLibre({ container: box.current, style: styleOfMap(), center: [10, 22], zoom: 0.7, attributionControl: false, dragRotate: false, renderWorldCopies: true });
+      made = new MapLibre({
+        container: box.current,
+        style: styleOfMap(),
+        center: [10, 22],
+        zoom: 0.7,
+        attributionControl: false,
+        dragRotate: false,
+        renderWorldCopies: true,
+      });
     } catch {
       // A browser without WebGL: the list beside it tells the same.
       setLost(true);
@@ -43,8 +51,12 @@ export default function MapView({ prints, chosen, onChoose }: Props) {
       const id = event.features?.[0]?.properties.id;
       if (typeof id === 'string') choose.current(id);
     });
-    made.on('mouseenter', CLICKABLE, () => { made.getCanvas().style.cursor = 'pointer'; });
-    made.on('mouseleave', CLICKABLE, () => { made.getCanvas().style.cursor = ''; });
+    made.on('mouseenter', CLICKABLE, () => {
+      made.getCanvas().style.cursor = 'pointer';
+    });
+    made.on('mouseleave', CLICKABLE, () => {
+      made.getCanvas().style.cursor = '';
+    });
     const dark = matchMedia('(prefers-color-scheme: dark)');
     const recolour = () => made.setStyle(styleOfMap(), { diff: true });
     dark.addEventListener('change', recolour);

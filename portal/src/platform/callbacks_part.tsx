@@ -24,7 +24,10 @@ const CALLBACKS = graphql(`
 const REDELIVER = graphql(`mutation Redeliver($id: String!) { redeliverCallback(id: $id) { callbackId position } }`);
 
 const STATES: Record<string, [string, string]> = {
-  waiting: ['waits for the job', ''], due: ['due', 'warm'], delivered: ['✓ delivered', 'good'], given_up: ['✕ given up', 'bad'],
+  waiting: ['waits for the job', ''],
+  due: ['due', 'warm'],
+  delivered: ['✓ delivered', 'good'],
+  given_up: ['✕ given up', 'bad'],
 };
 
 export function CallbacksPart() {
@@ -38,28 +41,70 @@ export function CallbacksPart() {
       <div className="filter">
         <select aria-label="State of the callbacks" value={status ?? ''} onChange={(event) => setStatus(event.target.value)}>
           <option value="">All callbacks</option>
-          {Object.keys(STATES).map((one) => <option key={one} value={one}>{one.replace('_', ' ')}</option>)}
+          {Object.keys(STATES).map((one) => (
+            <option key={one} value={one}>
+              {one.replace('_', ' ')}
+            </option>
+          ))}
         </select>
       </div>
       {refusal && <Wrong refusal={refusal} />}
       {!rows && !refusal && <Wait what="callbacks" />}
-      {rows?.length === 0 && <Empty title={status ? 'No callback has this state' : 'No callbacks yet'}><p>A submission that names an address is called back when its job ends.</p></Empty>}
+      {rows?.length === 0 && (
+        <Empty title={status ? 'No callback has this state' : 'No callbacks yet'}>
+          <p>A submission that names an address is called back when its job ends.</p>
+        </Empty>
+      )}
       {rows && rows.length > 0 && (
         <Table label="Callbacks" head={['State', 'Address', 'Job', 'Tries', 'Last answer', '']}>
           {rows.map((one) => (
             <tr key={one.id} data-callback={one.id}>
-              <td><span className={`badge ${STATES[one.status]?.[1] ?? ''}`}>{STATES[one.status]?.[0] ?? one.status}</span></td>
-              <td><code className="hash">{one.url}</code></td>
-              <td><Link to={`/jobs/${one.jobId}`}>{one.jobId.slice(0, 12)}…</Link></td>
               <td>
-                {one.deliveries.length === 0 ? <span className="num">{one.attempts}</span> : (
-                  <details><summary className="num">{one.attempts}</summary>
-                    <ul className="small stack-tight">{one.deliveries.map((try_) => <li key={`${try_.attempt} ${try_.at}`}><When time={try_.at} /> {try_.statusCode ?? try_.errorCode} <span className="soft">{span(try_.durationMs)}{try_.byHand && ', by hand'}</span> {try_.error}</li>)}</ul>
+                <span className={`badge ${STATES[one.status]?.[1] ?? ''}`}>{STATES[one.status]?.[0] ?? one.status}</span>
+              </td>
+              <td>
+                <code className="hash">{one.url}</code>
+              </td>
+              <td>
+                <Link to={`/jobs/${one.jobId}`}>{one.jobId.slice(0, 12)}…</Link>
+              </td>
+              <td>
+                {one.deliveries.length === 0 ? (
+                  <span className="num">{one.attempts}</span>
+                ) : (
+                  <details>
+                    <summary className="num">{one.attempts}</summary>
+                    <ul className="small stack-tight">
+                      {one.deliveries.map((try_) => (
+                        <li key={`${try_.attempt} ${try_.at}`}>
+                          <When time={try_.at} /> {try_.statusCode ?? try_.errorCode}{' '}
+                          <span className="soft">
+                            {span(try_.durationMs)}
+                            {try_.byHand && ', by hand'}
+                          </span>{' '}
+                          {try_.error}
+                        </li>
+                      ))}
+                    </ul>
                   </details>
                 )}
               </td>
-              <td className="small">{one.lastStatusCode ?? one.lastErrorCode ?? '–'} {one.lastError}{one.status === 'due' && one.dueAt && <> next at <When time={one.dueAt} /></>}</td>
-              <td className="right">{mayWrite && (one.status === 'delivered' || one.status === 'given_up') && <button type="button" onClick={() => setAgain(one)}>Send again …</button>}</td>
+              <td className="small">
+                {one.lastStatusCode ?? one.lastErrorCode ?? '–'} {one.lastError}
+                {one.status === 'due' && one.dueAt && (
+                  <>
+                    {' '}
+                    next at <When time={one.dueAt} />
+                  </>
+                )}
+              </td>
+              <td className="right">
+                {mayWrite && (one.status === 'delivered' || one.status === 'given_up') && (
+                  <button type="button" onClick={() => setAgain(one)}>
+                    Send again …
+                  </button>
+                )}
+              </td>
             </tr>
           ))}
         </Table>
@@ -82,7 +127,10 @@ function AgainDialog({ callback, onClose, onDone }: { callback: { id: string; ur
   };
   return (
     <Dialog title="Send this callback again?" action="Send it again" onClose={onClose} onSubmit={run}>
-      <p>The same message goes to <code className="hash">{callback.url}</code> once more, under the same <code>webhook-id</code>: a receiver that keeps to the standard knows that it had it.</p>
+      <p>
+        The same message goes to <code className="hash">{callback.url}</code> once more, under the same <code>webhook-id</code>: a receiver that keeps to the
+        standard knows that it had it.
+      </p>
       {refusal && <Wrong refusal={refusal} />}
     </Dialog>
   );

@@ -11,11 +11,18 @@ import { When } from '../ui/time';
 import { usePolled } from './use_polled';
 
 const KEYS = graphql(`query Keys { keys { id label prefix role operator orgId createdAt createdBy lastUsedAt expiresAt revokedAt } }`);
-const CREATE = graphql(`mutation CreateKey($label: String!, $role: Role!, $expires: Int) { createKey(label: $label, role: $role, expiresInSeconds: $expires) { token key { id } } }`);
+const CREATE = graphql(
+  `mutation CreateKey($label: String!, $role: Role!, $expires: Int) { createKey(label: $label, role: $role, expiresInSeconds: $expires) { token key { id } } }`,
+);
 const REVOKE = graphql(`mutation RevokeKey($id: String!) { revokeKey(id: $id) { id revokedAt } }`);
 
 const DAY_SECONDS = 86_400;
-const LIVES: [string, number | null][] = [['never expires', null], ['30 days', 30 * DAY_SECONDS], ['90 days', 90 * DAY_SECONDS], ['a year', 365 * DAY_SECONDS]];
+const LIVES: [string, number | null][] = [
+  ['never expires', null],
+  ['30 days', 30 * DAY_SECONDS],
+  ['90 days', 90 * DAY_SECONDS],
+  ['a year', 365 * DAY_SECONDS],
+];
 const ROLES = ['READER', 'WRITER', 'ADMIN'] as const;
 
 export function KeysPart() {
@@ -26,17 +33,50 @@ export function KeysPart() {
   if (!data) return refusal ? <Wrong refusal={refusal} /> : <Wait what="keys" />;
   return (
     <div className="stack">
-      <div className="actions"><button type="button" className="main-action" onClick={() => setMaking(true)}>New key …</button></div>
+      <div className="actions">
+        <button type="button" className="main-action" onClick={() => setMaking(true)}>
+          New key …
+        </button>
+      </div>
       {refusal && <Wrong refusal={refusal} />}
       <Table label="Keys" head={['Label', 'Begins with', 'Role', 'Made', 'Last used', 'State', '']}>
         {data.keys.map((key) => (
           <tr key={key.id}>
-            <td><strong>{key.label}</strong>{key.id === me.keyId && <span className="badge good">yours</span>}</td>
-            <td><code>{key.prefix}…</code></td>
-            <td>{key.role?.toLowerCase()}{key.operator && ', operator'}</td>
-            <td><When time={key.createdAt} /></td><td><When time={key.lastUsedAt} /></td>
-            <td>{key.revokedAt ? <span className="badge bad">✕ revoked</span> : key.expiresAt ? <>until <When time={key.expiresAt} /></> : <span className="badge good">✓ valid</span>}</td>
-            <td className="right">{!key.revokedAt && <button type="button" className="danger" onClick={() => setEnding(key)}>Revoke …</button>}</td>
+            <td>
+              <strong>{key.label}</strong>
+              {key.id === me.keyId && <span className="badge good">yours</span>}
+            </td>
+            <td>
+              <code>{key.prefix}…</code>
+            </td>
+            <td>
+              {key.role?.toLowerCase()}
+              {key.operator && ', operator'}
+            </td>
+            <td>
+              <When time={key.createdAt} />
+            </td>
+            <td>
+              <When time={key.lastUsedAt} />
+            </td>
+            <td>
+              {key.revokedAt ? (
+                <span className="badge bad">✕ revoked</span>
+              ) : key.expiresAt ? (
+                <>
+                  until <When time={key.expiresAt} />
+                </>
+              ) : (
+                <span className="badge good">✓ valid</span>
+              )}
+            </td>
+            <td className="right">
+              {!key.revokedAt && (
+                <button type="button" className="danger" onClick={() => setEnding(key)}>
+                  Revoke …
+                </button>
+              )}
+            </td>
           </tr>
         ))}
       </Table>
@@ -65,19 +105,40 @@ function NewKeyDialog({ onClose, onDone }: { onClose: () => void; onDone: () => 
     return (
       <Dialog title="The key, this once" onClose={onClose} onSubmit={onClose}>
         <p>Keep it now: it is not shown again.</p>
-        <div className="copyable"><pre className="code wrap">{token}</pre><CopyButton text={token} what="the key" /></div>
+        <div className="copyable">
+          <pre className="code wrap">{token}</pre>
+          <CopyButton text={token} what="the key" />
+        </div>
       </Dialog>
     );
   }
   return (
     <Dialog title="New key" action="Make the key" busy={label.trim() === ''} onClose={onClose} onSubmit={run}>
-      <div className="field"><label htmlFor="key-label">What it is for</label><input id="key-label" value={label} maxLength={100} onChange={(event) => setLabel(event.target.value)} /></div>
+      <div className="field">
+        <label htmlFor="key-label">What it is for</label>
+        <input id="key-label" value={label} maxLength={100} onChange={(event) => setLabel(event.target.value)} />
+      </div>
       <div className="field">
         <label htmlFor="key-role">Role</label>
-        <select id="key-role" value={role} onChange={(event) => setRole(event.target.value as typeof role)}>{ROLES.map((one) => <option key={one} value={one}>{one.toLowerCase()}</option>)}</select>
+        <select id="key-role" value={role} onChange={(event) => setRole(event.target.value as typeof role)}>
+          {ROLES.map((one) => (
+            <option key={one} value={one}>
+              {one.toLowerCase()}
+            </option>
+          ))}
+        </select>
         <span className="hint">Readers look, writers submit and steer too, admins look after keys too.</span>
       </div>
-      <div className="field"><label htmlFor="key-life">Valid for</label><select id="key-life" value={life} onChange={(event) => setLife(Number(event.target.value))}>{LIVES.map(([words], index) => <option key={words} value={index}>{words}</option>)}</select></div>
+      <div className="field">
+        <label htmlFor="key-life">Valid for</label>
+        <select id="key-life" value={life} onChange={(event) => setLife(Number(event.target.value))}>
+          {LIVES.map(([words], index) => (
+            <option key={words} value={index}>
+              {words}
+            </option>
+          ))}
+        </select>
+      </div>
       {refusal && <Wrong refusal={refusal} />}
     </Dialog>
   );
@@ -96,7 +157,10 @@ function EndKeyDialog({ id, label, isMine, onClose, onDone }: { id: string; labe
   };
   return (
     <Dialog title={`Revoke “${label}”?`} action="Revoke it for good" danger onClose={onClose} onSubmit={run}>
-      <p>Whoever uses it is refused within two seconds, and what they have open ends soon after. This cannot be undone.{isMine && <strong> It is the key that you are signed in with: you will be signed out.</strong>}</p>
+      <p>
+        Whoever uses it is refused within two seconds, and what they have open ends soon after. This cannot be undone.
+        {isMine && <strong> It is the key that you are signed in with: you will be signed out.</strong>}
+      </p>
       {refusal && <Wrong refusal={refusal} />}
     </Dialog>
   );

@@ -36,11 +36,28 @@ export default function PlatformPage({ id }: { id: string }) {
   const part = parts.find((one) => one.id === id);
   return (
     <main id="main" tabIndex={-1}>
-      <div className="page-head"><div><h1>Platform</h1><p>How this installation is.</p></div></div>
+      <div className="page-head">
+        <div>
+          <h1>Platform</h1>
+          <p>How this installation is.</p>
+        </div>
+      </div>
       <nav className="tabs" aria-label="Parts of the platform">
-        {parts.map((one) => <Link key={one.id} to={`/platform${one.id && `/${one.id}`}`} aria-current={one === part ? 'page' : undefined}>{one.title}</Link>)}
+        {parts.map((one) => (
+          <Link key={one.id} to={`/platform${one.id && `/${one.id}`}`} aria-current={one === part ? 'page' : undefined}>
+            {one.title}
+          </Link>
+        ))}
       </nav>
-      {part ? <part.show /> : <Empty title="This is not for your key"><p>There is no such part, or your key may not see it. <Link to="/platform">Go to health</Link></p></Empty>}
+      {part ? (
+        <part.show />
+      ) : (
+        <Empty title="This is not for your key">
+          <p>
+            There is no such part, or your key may not see it. <Link to="/platform">Go to health</Link>
+          </p>
+        </Empty>
+      )}
     </main>
   );
 }

@@ -10,15 +10,24 @@ const QUEUES = graphql(`query Queues { queues { queue priority depth inFlight ol
 export function QueuesPart() {
   const { data, refusal } = usePolled(QUEUES, {});
   if (!data) return refusal ? <Wrong refusal={refusal} /> : <Wait what="queues" />;
-  if (data.queues.length === 0) return <Empty title="No queues yet"><p>A queue appears with the first task for it.</p></Empty>;
+  if (data.queues.length === 0)
+    return (
+      <Empty title="No queues yet">
+        <p>A queue appears with the first task for it.</p>
+      </Empty>
+    );
   return (
     <div className="stack">
       {refusal && <Wrong refusal={refusal} />}
       <Table label="Queues" head={['Queue', 'Priority', 'Waiting', 'At work', 'Oldest waits for']}>
         {data.queues.map(({ queue, priority, depth, inFlight, oldestAgeSeconds }) => (
           <tr key={`${queue} ${priority}`}>
-            <td><code>{queue}</code></td><td>{priority.toLowerCase()}</td>
-            <td className="num">{depth.toLocaleString()}</td><td className="num">{inFlight.toLocaleString()}</td>
+            <td>
+              <code>{queue}</code>
+            </td>
+            <td>{priority.toLowerCase()}</td>
+            <td className="num">{depth.toLocaleString()}</td>
+            <td className="num">{inFlight.toLocaleString()}</td>
             <td className="num">{oldestAgeSeconds === null ? '–' : span(oldestAgeSeconds * 1_000)}</td>
           </tr>
         ))}

@@ -4,9 +4,18 @@ import { go } from '../router/router';
 import { Dialog } from '../ui/dialog';
 
 const KEYS: [string, string][] = [
-  ['g j', 'Jobs'], ['g a', 'Assets'], ['g w', 'Workflows'], ['g p', 'Platform'], ['n', 'New job'],
-  ['/', 'Search'], ['j k', 'Next and previous row'], ['Enter', 'Open the row'],
-  ['x', 'Cancel the job that is open'], ['[ ]', 'One event back and forth in a job'], ['Esc', 'Close the panel'], ['?', 'This list'],
+  ['g j', 'Jobs'],
+  ['g a', 'Assets'],
+  ['g w', 'Workflows'],
+  ['g p', 'Platform'],
+  ['n', 'New job'],
+  ['/', 'Search'],
+  ['j k', 'Next and previous row'],
+  ['Enter', 'Open the row'],
+  ['x', 'Cancel the job that is open'],
+  ['[ ]', 'One event back and forth in a job'],
+  ['Esc', 'Close the panel'],
+  ['?', 'This list'],
 ];
 
 const PLACES: Record<string, string> = { j: '/', a: '/assets', w: '/workflows', p: '/platform' };
@@ -67,7 +76,11 @@ export function KeysDialog({ onClose }: { onClose: () => void }) {
     <Dialog title="Keys" onClose={onClose} onSubmit={onClose}>
       <dl className="facts">
         {KEYS.map(([keys, what]) => [
-          <dt key={keys}>{keys.split(' ').map((key) => <kbd key={key}>{key}</kbd>)}</dt>,
+          <dt key={keys}>
+            {keys.split(' ').map((key) => (
+              <kbd key={key}>{key}</kbd>
+            ))}
+          </dt>,
           <dd key={what}>{what}</dd>,
         ])}
       </dl>

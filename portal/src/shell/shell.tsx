@@ -15,7 +15,7 @@ const places = [
   { to: '/platform', title: 'Platform', icon: <PlatformIcon />, fits: /^\/platform/ },
 ];
 
-const lines = { idle: 'Not live', live: 'Live', lost: 'Reconnecting' };
+const lines = { idle: 'Up to date', live: 'Live', lost: 'Reconnecting' };
 
 async function signOut() {
   await fetch('/auth/sign-out', { method: 'POST', headers: { 'content-type': 'application/json' } });
@@ -34,26 +34,51 @@ export function Shell({ children }: { children: ReactNode }) {
   }, [state]);
   return (
     <div className="shell">
-      <a className="skip" href="#main">Skip to the content</a>
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
       <header className="side">
-        <Link to="/" className="brand"><img src="/icon.svg" alt="" width="28" height="28" />Strata</Link>
-        {mayWrite && <Link to="/submit" className="button main-action call"><PlusIconSmall />New job</Link>}
+        <Link to="/" className="brand">
+          <img src="/icon.svg" alt="" width="28" height="28" />
+          Strata
+        </Link>
+        {mayWrite && (
+          <Link to="/submit" className="button main-action call">
+            <PlusIconSmall />
+            New job
+          </Link>
+        )}
         <nav aria-label="Pages">
           <ul>
             {places.map(({ to, title, icon, fits }) => (
-              <li key={to}><Link to={to} aria-current={fits.test(path) ? 'page' : undefined}>{icon}{title}</Link></li>
+              <li key={to}>
+                <Link to={to} aria-current={fits.test(path) ? 'page' : undefined}>
+                  {icon}
+                  {title}
+                </Link>
+              </li>
             ))}
           </ul>
         </nav>
         <div className="side-foot">
-          <div className="who cut" title={me.keyId}>{me.orgId} · {me.role.toLowerCase()}{me.operator ? ', operator' : ''}</div>
+          <div className="who cut" title={me.keyId}>
+            {me.orgId} · {me.role.toLowerCase()}
+            {me.operator ? ', operator' : ''}
+          </div>
           <div className="row">
-            <span className="line-state" data-line={state} role="status"><i /><span>{lines[state]}</span></span>
+            <span className="line-state" data-line={state} role="status">
+              <i />
+              <span>{lines[state]}</span>
+            </span>
             <ThemeButton />
           </div>
           <div className="row">
-            <button type="button" className="quiet copy" onClick={() => setHelp(true)}>Keys <kbd>?</kbd></button>
-            <button type="button" className="quiet copy" onClick={signOut}>Sign out</button>
+            <button type="button" className="quiet copy" onClick={() => setHelp(true)}>
+              Keys <kbd>?</kbd>
+            </button>
+            <button type="button" className="quiet copy" onClick={signOut}>
+              Sign out
+            </button>
           </div>
         </div>
       </header>
@@ -63,4 +88,8 @@ export function Shell({ children }: { children: ReactNode }) {
   );
 }
 
-const PlusIconSmall = () => <span aria-hidden="true" style={{ width: '1rem', height: '1rem', display: 'inline-flex' }}><PlusIcon /></span>;
+const PlusIconSmall = () => (
+  <span aria-hidden="true" style={{ width: '1rem', height: '1rem', display: 'inline-flex' }}>
+    <PlusIcon />
+  </span>
+);

@@ -26,7 +26,9 @@ export function ThemeButton() {
   };
   return (
     <button type="button" className="quiet copy theme" onClick={change} aria-label={`Colours: ${theme}. Change`} title={`Colours: ${theme}`}>
-      <span style={{ width: '1.1rem', display: 'inline-flex' }}><ThemeIcon /></span>
+      <span style={{ width: '1.1rem', display: 'inline-flex' }}>
+        <ThemeIcon />
+      </span>
     </button>
   );
 }

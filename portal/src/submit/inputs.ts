@@ -91,8 +91,14 @@ export function parse(text: string, { declared }: Field): Parsed {
 /** What may be written, in words. */
 export function hint({ type, min, max }: Declared): string {
   const unit = type === 'string' ? ' characters' : type === 'array' ? ' entries' : '';
-  const range = min !== undefined && max !== undefined ? `${min} to ${max}${unit}`
-    : min !== undefined ? `at least ${min}${unit}` : max !== undefined ? `at most ${max}${unit}` : '';
+  const range =
+    min !== undefined && max !== undefined
+      ? `${min} to ${max}${unit}`
+      : min !== undefined
+        ? `at least ${min}${unit}`
+        : max !== undefined
+          ? `at most ${max}${unit}`
+          : '';
   const kind = type === 'object' || type === 'array' ? 'JSON' : type === 'integer' ? 'whole number' : type === 'string' ? 'text' : type;
   return [kind, range].filter(Boolean).join(', ');
 }

@@ -48,7 +48,10 @@ export function SubmitForm({ workflow, platforms, disabled, onDone }: Props) {
     setRefusal(undefined);
     const given = Object.fromEntries(Object.entries(refs).filter(([, text]) => text !== ''));
     const input: Input = {
-      workflow: workflow.workflowId, version: workflow.version, inputs, idempotencyKey: key.current,
+      workflow: workflow.workflowId,
+      version: workflow.version,
+      inputs,
+      idempotencyKey: key.current,
       ...(priority && { priority }),
       ...(about && { platform: about.id, refs: given }),
     };
@@ -72,8 +75,13 @@ export function SubmitForm({ workflow, platforms, disabled, onDone }: Props) {
         <h2>Inputs</h2>
         {fields.length === 0 && <p className="soft">This workflow takes none.</p>}
         {fields.map((field) => (
-          <InputField key={field.name} field={field} text={texts[field.name] ?? ''} checked={checked}
-            onChange={(text) => setTexts((last) => ({ ...last, [field.name]: text }))} />
+          <InputField
+            key={field.name}
+            field={field}
+            text={texts[field.name] ?? ''}
+            checked={checked}
+            onChange={(text) => setTexts((last) => ({ ...last, [field.name]: text }))}
+          />
         ))}
       </fieldset>
       <div className="stack">
@@ -84,27 +92,48 @@ export function SubmitForm({ workflow, platforms, disabled, onDone }: Props) {
             <label htmlFor="priority">Priority</label>
             <select id="priority" value={priority} onChange={(event) => setPriority(event.target.value as typeof priority)}>
               <option value="">as the workflow says</option>
-              <option value="HIGH">high</option><option value="NORMAL">normal</option><option value="LOW">low</option>
+              <option value="HIGH">high</option>
+              <option value="NORMAL">normal</option>
+              <option value="LOW">low</option>
             </select>
           </div>
           <div className="field">
             <label htmlFor="platform">About an asset of</label>
-            <select id="platform" value={platform} onChange={(event) => { setPlatform(event.target.value); setRefs({}); }}>
+            <select
+              id="platform"
+              value={platform}
+              onChange={(event) => {
+                setPlatform(event.target.value);
+                setRefs({});
+              }}
+            >
               <option value="">no asset</option>
-              {platforms.map(({ id, name }) => <option key={id} value={id}>{name}</option>)}
+              {platforms.map(({ id, name }) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
             </select>
             <span className="hint">What the job makes becomes a revision of the asset.</span>
           </div>
-          {about && [...about.requiredRefs, ...about.optionalRefs].map((name) => (
-            <div className="field" key={name}>
-              <label htmlFor={`ref-${name}`}>{name}{about.requiredRefs.includes(name) && <Required />}</label>
-              <input id={`ref-${name}`} value={refs[name] ?? ''} onChange={(event) => setRefs((last) => ({ ...last, [name]: event.target.value }))} />
-            </div>
-          ))}
+          {about &&
+            [...about.requiredRefs, ...about.optionalRefs].map((name) => (
+              <div className="field" key={name}>
+                <label htmlFor={`ref-${name}`}>
+                  {name}
+                  {about.requiredRefs.includes(name) && <Required />}
+                </label>
+                <input id={`ref-${name}`} value={refs[name] ?? ''} onChange={(event) => setRefs((last) => ({ ...last, [name]: event.target.value }))} />
+              </div>
+            ))}
         </fieldset>
         {refusal && <Wrong refusal={refusal} />}
-        <button type="submit" className="main-action submit" disabled={disabled || busy}>{busy ? 'Submitting …' : `Run ${workflow.name}`}</button>
-        <p className="small soft">Version {workflow.version}, {workflow.nodes.length} nodes. The same by hand: <code>strata job submit {workflow.workflowId}</code></p>
+        <button type="submit" className="main-action submit" disabled={disabled || busy}>
+          {busy ? 'Submitting …' : `Run ${workflow.name}`}
+        </button>
+        <p className="small soft">
+          Version {workflow.version}, {workflow.nodes.length} nodes. The same by hand: <code>strata job submit {workflow.workflowId}</code>
+        </p>
       </div>
     </form>
   );

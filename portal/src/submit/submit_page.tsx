@@ -4,8 +4,8 @@ import { go, Link } from '../router/router';
 import { Empty, Wait, Wrong } from '../ui/notes';
 import { CHOICES, FORM } from './queries';
 import './submit.css';
-import { SubmitForm } from './submit_form';
 import { useMayWrite } from '../api/me';
+import { SubmitForm } from './submit_form';
 
 export default function SubmitPage({ id }: { id: string }) {
   const mayWrite = useMayWrite();
@@ -19,14 +19,25 @@ export default function SubmitPage({ id }: { id: string }) {
           <h1>New job</h1>
           <p>{id ? (workflow?.name ?? id) : 'Choose what to run.'}</p>
         </div>
-        {id && <Link to="/submit" className="button">Another workflow</Link>}
+        {id && (
+          <Link to="/submit" className="button">
+            Another workflow
+          </Link>
+        )}
       </div>
-      {!mayWrite && <div className="note warm" role="note"><strong>Your key may look, not submit.</strong> Ask an admin for one with the role writer.</div>}
+      {!mayWrite && (
+        <div className="note warm" role="note">
+          <strong>Your key may look, not submit.</strong> Ask an admin for one with the role writer.
+        </div>
+      )}
       {refusal && <Wrong refusal={refusal} />}
       {form.refusal && <Wrong refusal={form.refusal} />}
       {!data && !refusal && <Wait what="the workflows" />}
       {!id && data && data.workflows.length === 0 && (
-        <Empty title="No workflow is registered"><p>Register the files of a folder when Strata starts:</p><code>strata up --workflows DIR</code></Empty>
+        <Empty title="No workflow is registered">
+          <p>Register the files of a folder when Strata starts:</p>
+          <code>strata up --workflows DIR</code>
+        </Empty>
       )}
       {!id && data && (
         <ul className="choices">
@@ -34,13 +45,21 @@ export default function SubmitPage({ id }: { id: string }) {
             <li key={one.id}>
               <Link to={`/submit/${one.id}`} className="card choice" data-row data-workflow={one.id}>
                 <strong>{one.latest?.name ?? one.id}</strong>
-                <span className="soft small"><code>{one.id}</code> version {one.latest?.version}</span>
+                <span className="soft small">
+                  <code>{one.id}</code> version {one.latest?.version}
+                </span>
               </Link>
             </li>
           ))}
         </ul>
       )}
-      {id && form.data && !workflow && <Empty title="There is no such workflow"><p><Link to="/submit">Choose another one</Link></p></Empty>}
+      {id && form.data && !workflow && (
+        <Empty title="There is no such workflow">
+          <p>
+            <Link to="/submit">Choose another one</Link>
+          </p>
+        </Empty>
+      )}
       {id && workflow && data && (
         <SubmitForm key={workflow.hash} workflow={workflow} platforms={data.platforms} disabled={!mayWrite} onDone={(job) => go(`/jobs/${job}`)} />
       )}

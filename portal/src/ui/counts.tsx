@@ -15,8 +15,7 @@ export interface Counts {
 /** From what is done to what is not. */
 const ORDER = ['completed', 'skipped', 'failed', 'running', 'dispatched', 'ready', 'pending'] as const;
 
-export const partsOf = (counts: Counts) =>
-  ORDER.map((key) => ({ state: key.toUpperCase(), count: counts[key] })).filter((part) => part.count > 0);
+export const partsOf = (counts: Counts) => ORDER.map((key) => ({ state: key.toUpperCase(), count: counts[key] })).filter((part) => part.count > 0);
 
 export const doneOf = (counts: Counts): number => counts.completed + counts.skipped + counts.failed;
 
@@ -50,11 +49,24 @@ export function CountsRing({ counts }: { counts: Counts }) {
         before += length;
         if (state === 'PENDING') return null;
         return (
-          <circle key={state} data-state={state} cx="20" cy="20" r={RADIUS} fill="none" stroke="var(--state)" strokeWidth="6"
-            strokeDasharray={`${length} ${ROUND - length}`} strokeDashoffset={offset} transform="rotate(-90 20 20)" />
+          <circle
+            key={state}
+            data-state={state}
+            cx="20"
+            cy="20"
+            r={RADIUS}
+            fill="none"
+            stroke="var(--state)"
+            strokeWidth="6"
+            strokeDasharray={`${length} ${ROUND - length}`}
+            strokeDashoffset={offset}
+            transform="rotate(-90 20 20)"
+          />
         );
       })}
-      <text x="20" y="23.5" textAnchor="middle" fontSize="10" fontWeight="650" fill="var(--ink)">{Math.floor(share * 100)}</text>
+      <text x="20" y="23.5" textAnchor="middle" fontSize="10" fontWeight="650" fill="var(--ink)">
+        {Math.floor(share * 100)}
+      </text>
     </svg>
   );
 }

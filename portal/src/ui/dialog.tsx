@@ -29,14 +29,25 @@ export function Dialog({ title, onClose, onSubmit, action, danger, busy, childre
     if (!busy && action) onSubmit();
   };
   return (
-    <dialog ref={box} aria-labelledby={heading} onCancel={(event) => { event.preventDefault(); onClose(); }}>
+    <dialog
+      ref={box}
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+    >
       <form onSubmit={submit}>
         <h2 id={heading}>{title}</h2>
         {children}
         <div className="actions">
-          <button type="button" onClick={onClose}>{action ? 'Back' : 'Close'}</button>
+          <button type="button" onClick={onClose}>
+            {action ? 'Back' : 'Close'}
+          </button>
           {action && (
-            <button type="submit" className={danger ? 'danger' : 'main-action'} disabled={busy}>{action}</button>
+            <button type="submit" className={danger ? 'danger' : 'main-action'} disabled={busy}>
+              {action}
+            </button>
           )}
         </div>
       </form>

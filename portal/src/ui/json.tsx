@@ -11,7 +11,12 @@ function coloured(text: string): ReactNode[] {
     const [all, quoted, colon, word] = match;
     parts.push(text.slice(last, match.index));
     const kind = quoted ? (colon ? 'json-key' : 'json-text') : word ? 'json-word' : 'json-num';
-    parts.push(<span key={match.index} className={kind}>{quoted ?? all}</span>, quoted ? (colon ?? '') : '');
+    parts.push(
+      <span key={match.index} className={kind}>
+        {quoted ?? all}
+      </span>,
+      quoted ? (colon ?? '') : '',
+    );
     last = match.index + all.length;
   }
   parts.push(text.slice(last));
@@ -41,10 +46,14 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
   return (
     <div className="copyable">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <pre className="code wrap" tabIndex={0} role="region" aria-label={label}>{parts}</pre>
+      <pre className="code wrap" tabIndex={0} role="region" aria-label={label}>
+        {parts}
+      </pre>
       <CopyButton text={text} what={label} />
       {long && !whole && (
-        <button type="button" onClick={() => setWhole(true)}>Show all {text.length.toLocaleString()} characters</button>
+        <button type="button" onClick={() => setWhole(true)}>
+          Show all {text.length.toLocaleString()} characters
+        </button>
       )}
     </div>
   );

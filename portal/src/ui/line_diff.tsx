@@ -12,7 +12,10 @@ export function LineDiff({ before, after, label }: { before: string; after: stri
     <pre className="code line-diff" tabIndex={0} role="region" aria-label={label}>
       {lines.map(({ sign, text }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: lines have no name but their place
-        <span key={index} data-sign={sign}>{sign} {text}{'\n'}</span>
+        <span key={index} data-sign={sign}>
+          {sign} {text}
+          {'\n'}
+        </span>
       ))}
     </pre>
   );

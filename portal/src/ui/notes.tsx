@@ -6,7 +6,10 @@ export function Wrong({ refusal, what }: { refusal: Refusal; what?: string }) {
   const isWarm = refusal.mayPass;
   return (
     <div className={`note ${isWarm ? 'warm' : 'bad'}`} role="alert">
-      <strong>{what ? `${what}: ` : ''}{refusal.message}</strong>
+      <strong>
+        {what ? `${what}: ` : ''}
+        {refusal.message}
+      </strong>
       {refusal.remedy && <span>What to do: {refusal.remedy}.</span>}
       <span className="small soft mono">{refusal.code}</span>
     </div>
@@ -14,7 +17,11 @@ export function Wrong({ refusal, what }: { refusal: Refusal; what?: string }) {
 }
 
 export function Wait({ what }: { what: string }) {
-  return <p className="wait" role="status">Reading {what} …</p>;
+  return (
+    <p className="wait" role="status">
+      Reading {what} …
+    </p>
+  );
 }
 
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {

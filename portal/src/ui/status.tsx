@@ -44,8 +44,15 @@ const icons: Record<string, ReactNode> = {
 };
 
 const words: Record<string, string> = {
-  PENDING: 'Pending', READY: 'Ready', DISPATCHED: 'Dispatched', RUNNING: 'Running', COMPLETED: 'Completed',
-  FAILED: 'Failed', SKIPPED: 'Skipped', CANCELLED: 'Cancelled', PAUSED: 'Paused',
+  PENDING: 'Pending',
+  READY: 'Ready',
+  DISPATCHED: 'Dispatched',
+  RUNNING: 'Running',
+  COMPLETED: 'Completed',
+  FAILED: 'Failed',
+  SKIPPED: 'Skipped',
+  CANCELLED: 'Cancelled',
+  PAUSED: 'Paused',
 };
 
 export const wordOf = (state: string): string => words[state] ?? state;

@@ -12,10 +12,16 @@ export function Table({ label, head, children }: Props) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <div className="card table-wrap" tabIndex={0} role="region" aria-label={label}>
       <table>
-        <thead><tr>{head.map((cell, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: columns have no name but their place
-          <th key={index} scope="col">{cell}</th>
-        ))}</tr></thead>
+        <thead>
+          <tr>
+            {head.map((cell, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: columns have no name but their place
+              <th key={index} scope="col">
+                {cell}
+              </th>
+            ))}
+          </tr>
+        </thead>
         <tbody>{children}</tbody>
       </table>
     </div>

@@ -1,7 +1,12 @@
 // Times for people, with the exact one a hover away.
 import { useEffect, useState } from 'react';
 
-const UNITS: [number, string][] = [[86_400, 'd'], [3_600, 'h'], [60, 'min'], [1, 's']];
+const UNITS: [number, string][] = [
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+];
 
 /** Such as `3 min` or `2.4 s`. */
 export function span(ms: number): string {
@@ -35,7 +40,11 @@ export function at(time: string): string {
 
 export function When({ time }: { time: string | null | undefined }) {
   if (!time) return <span className="soft">–</span>;
-  return <time dateTime={time} title={exact(time)}>{at(time)}</time>;
+  return (
+    <time dateTime={time} title={exact(time)}>
+      {at(time)}
+    </time>
+  );
 }
 
 /** Ticks while something is open. */

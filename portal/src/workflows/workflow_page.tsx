@@ -37,39 +37,76 @@ export default function WorkflowPage({ id }: { id: string }) {
   return (
     <main id="main" tabIndex={-1}>
       <div className="page-head">
-        <div><h1>{shown?.name ?? id}</h1><p><code>{id}</code>{shown && <> version {shown.version}, registered <When time={shown.registeredAt} /></>}</p></div>
+        <div>
+          <h1>{shown?.name ?? id}</h1>
+          <p>
+            <code>{id}</code>
+            {shown && (
+              <>
+                {' '}
+                version {shown.version}, registered <When time={shown.registeredAt} />
+              </>
+            )}
+          </p>
+        </div>
         <div className="actions">
           {versions.length > 1 && (
             <>
               <select aria-label="Version" value={String(shown?.version ?? '')} onChange={(event) => setVersion(event.target.value)}>
-                {[...versions].reverse().map((one) => <option key={one.version} value={one.version}>version {one.version}</option>)}
+                {[...versions].reverse().map((one) => (
+                  <option key={one.version} value={one.version}>
+                    version {one.version}
+                  </option>
+                ))}
               </select>
               <select aria-label="Compare with version" value={against ?? ''} onChange={(event) => setAgainst(event.target.value)}>
                 <option value="">Compare with …</option>
-                {versions.filter((one) => one.version !== shown?.version).map((one) => <option key={one.version} value={one.version}>version {one.version}</option>)}
+                {versions
+                  .filter((one) => one.version !== shown?.version)
+                  .map((one) => (
+                    <option key={one.version} value={one.version}>
+                      version {one.version}
+                    </option>
+                  ))}
               </select>
             </>
           )}
-          <Link to={`/?workflow=${id}`} className="button">Its jobs</Link>
-          {mayWrite && shown && <Link to={`/submit/${id}`} className="button main-action">Run it</Link>}
+          <Link to={`/?workflow=${id}`} className="button">
+            Its jobs
+          </Link>
+          {mayWrite && shown && (
+            <Link to={`/submit/${id}`} className="button main-action">
+              Run it
+            </Link>
+          )}
         </div>
       </div>
       {refusal && <Wrong refusal={refusal} />}
       {!data && !refusal && <Wait what="the workflow" />}
-      {data && !shown && <Empty title="There is no such workflow"><p><Link to="/workflows">Go to the workflows</Link></p></Empty>}
+      {data && !shown && (
+        <Empty title="There is no such workflow">
+          <p>
+            <Link to="/workflows">Go to the workflows</Link>
+          </p>
+        </Empty>
+      )}
       {shown && (
         <>
           {compared && <LineDiff before={compared.source} after={shown.source} label={`From version ${compared.version} to version ${shown.version}`} />}
           <div className="source-and-graph">
             <div className="copyable">
               {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-              <pre className="code" tabIndex={0} role="region" aria-label="Source">{shown.source}</pre>
+              <pre className="code" tabIndex={0} role="region" aria-label="Source">
+                {shown.source}
+              </pre>
               <CopyButton text={shown.source} what="the definition" />
             </div>
             <GraphView key={shown.hash} shape={shown} nodes={NOT_RUN} chosen={null} onChoose={nothing} />
           </div>
           <Inputs inputs={shown.inputs} />
-          <p className="small soft">SHA-256 <code className="hash">{shown.hash}</code></p>
+          <p className="small soft">
+            SHA-256 <code className="hash">{shown.hash}</code>
+          </p>
         </>
       )}
     </main>
@@ -85,10 +122,15 @@ function Inputs({ inputs }: { inputs: Parameters<typeof fieldsOf>[0] }) {
       <Table label="Inputs" head={['Name', 'What', 'Allowed', 'Default']}>
         {fields.map(({ name, declared }) => (
           <tr key={name}>
-            <td><code>{name}</code>{declared.required && <span className="required"> required</span>}</td>
+            <td>
+              <code>{name}</code>
+              {declared.required && <span className="required"> required</span>}
+            </td>
             <td>{declared.description}</td>
             <td>{declared.enum ? declared.enum.join(', ') : hint(declared)}</td>
-            <td><code>{declared.default === undefined ? '–' : JSON.stringify(declared.default)}</code></td>
+            <td>
+              <code>{declared.default === undefined ? '–' : JSON.stringify(declared.default)}</code>
+            </td>
           </tr>
         ))}
       </Table>

@@ -29,28 +29,40 @@ export function DefinitionView({ workflow, version }: { workflow: string; versio
     <section className="card padded stack" aria-label="Definition">
       <div className="page-head">
         <div>
-          <h2>{mine.name} <span className="soft">version {mine.version}</span></h2>
-          <p className="small">SHA-256 <code className="hash">{mine.hash}</code></p>
+          <h2>
+            {mine.name} <span className="soft">version {mine.version}</span>
+          </h2>
+          <p className="small">
+            SHA-256 <code className="hash">{mine.hash}</code>
+          </p>
         </div>
         <div className="actions">
           {rest.length > 0 && (
             <select aria-label="Compare with version" value={against ?? ''} onChange={(event) => setAgainst(event.target.value)}>
               <option value="">Compare with …</option>
-              {rest.map(({ version: one }) => <option key={one} value={one}>version {one}</option>)}
+              {rest.map(({ version: one }) => (
+                <option key={one} value={one}>
+                  version {one}
+                </option>
+              ))}
             </select>
           )}
-          <Link to={`/workflows/${workflow}`} className="button">All about this workflow</Link>
+          <Link to={`/workflows/${workflow}`} className="button">
+            All about this workflow
+          </Link>
         </div>
       </div>
-      {compared
-        ? <LineDiff before={compared.source} after={mine.source} label={`From version ${compared.version} to version ${mine.version}`} />
-        : (
-          <div className="copyable">
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-            <pre className="code source" tabIndex={0} role="region" aria-label="Source">{mine.source}</pre>
-            <CopyButton text={mine.source} what="the definition" />
-          </div>
-        )}
+      {compared ? (
+        <LineDiff before={compared.source} after={mine.source} label={`From version ${compared.version} to version ${mine.version}`} />
+      ) : (
+        <div className="copyable">
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+          <pre className="code source" tabIndex={0} role="region" aria-label="Source">
+            {mine.source}
+          </pre>
+          <CopyButton text={mine.source} what="the definition" />
+        </div>
+      )}
     </section>
   );
 }

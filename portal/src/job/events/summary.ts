@@ -3,9 +3,31 @@ import type { Json } from '../../api/graphql';
 import type { EventRow } from './queries';
 
 export const TYPES = [
-  'job_created', 'job_claimed', 'job_started', 'job_paused', 'job_resumed', 'job_completed', 'job_failed', 'job_cancelled',
-  'nodes_ready', 'nodes_skipped', 'node_passed', 'branch_taken', 'fan_out_expanded', 'node_dispatched', 'node_redispatched', 'node_started',
-  'checkpoint_saved', 'node_completed', 'node_failed', 'run_lost', 'run_released', 'report_ignored', 'outputs_reused', 'node_reused', 'children_reused',
+  'job_created',
+  'job_claimed',
+  'job_started',
+  'job_paused',
+  'job_resumed',
+  'job_completed',
+  'job_failed',
+  'job_cancelled',
+  'nodes_ready',
+  'nodes_skipped',
+  'node_passed',
+  'branch_taken',
+  'fan_out_expanded',
+  'node_dispatched',
+  'node_redispatched',
+  'node_started',
+  'checkpoint_saved',
+  'node_completed',
+  'node_failed',
+  'run_lost',
+  'run_released',
+  'report_ignored',
+  'outputs_reused',
+  'node_reused',
+  'children_reused',
 ];
 
 type Data = { [key: string]: Json };

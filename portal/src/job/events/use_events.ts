@@ -39,7 +39,8 @@ export function useEvents({ id, at, tick, type }: Wanted) {
       const { job } = await ask(EVENTS, { id, asOf: at === undefined ? undefined : { pos: at }, types: type ? [type] : undefined, first: PAGE, after: cursor });
       const next = job?.events;
       // The first page moves on while the job runs: what was in it stays.
-      if (next) setOlder((last) => ({ rows: [...(last?.rows ?? page?.nodes ?? []), ...next.nodes], cursor: next.pageInfo.endCursor, more: next.pageInfo.hasNextPage }));
+      if (next)
+        setOlder((last) => ({ rows: [...(last?.rows ?? page?.nodes ?? []), ...next.nodes], cursor: next.pageInfo.endCursor, more: next.pageInfo.hasNextPage }));
     } finally {
       busy.current = false;
     }

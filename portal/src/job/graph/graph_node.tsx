@@ -1,5 +1,5 @@
 // One node of the graph: a step, a choice, or a fan-out folded to one node with its counts.
-import { Handle, type NodeProps, type Node as FlowNode, Position } from '@xyflow/react';
+import { type Node as FlowNode, Handle, type NodeProps, Position } from '@xyflow/react';
 import { memo } from 'react';
 import { CountsRing, countsText, doneOf } from '../../ui/counts';
 import { StateIcon, wordOf } from '../../ui/status';
@@ -49,8 +49,17 @@ export const GraphNode = memo(function GraphNode({ id, data }: NodeProps<GraphFl
   return (
     <>
       {kind !== 'start' && <Handle type="target" position={from} isConnectable={false} />}
-      <button type="button" className="step" data-node={id} data-kind={kind} data-state={status} data-chosen={chosen || undefined}
-        data-found={found || undefined} aria-label={label} aria-pressed={chosen}>
+      <button
+        type="button"
+        className="step"
+        data-node={id}
+        data-kind={kind}
+        data-state={status}
+        data-chosen={chosen || undefined}
+        data-found={found || undefined}
+        aria-label={label}
+        aria-pressed={chosen}
+      >
         {counts && counts.total > 0 ? <CountsRing counts={counts} /> : <StateIcon state={status} />}
         <span className="step-words">
           <span className="step-name cut">{id}</span>

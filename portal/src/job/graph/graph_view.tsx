@@ -8,14 +8,14 @@ import './graph.css';
 import { GraphEdge, type GraphFlowEdge } from './graph_edge';
 import { type GraphFlowNode, GraphNode } from './graph_node';
 import { type Direction, useLayout } from './layout';
-import { Nodes, NodeStore } from './node_store';
+import { NodeStore, Nodes } from './node_store';
 
 const nodeTypes = { step: GraphNode };
 const edgeTypes = { way: GraphEdge };
 const NARROW_PX = 620;
 /** Fewer nodes need no small map, and of more it would only be a stain. */
 const SMALL_MAP = { from: 24, upto: 1_500 };
-const FIT = { padding: { x: "64px", y: "40px" } as const, maxZoom: 1.15, minZoom: 0.03 };
+const FIT = { padding: { x: '64px', y: '40px' } as const, maxZoom: 1.15, minZoom: 0.03 };
 
 interface Props {
   shape: Shape;
@@ -30,12 +30,26 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
   const [store] = useState(() => new NodeStore());
   const [search, setSearch] = useState('');
   const [direction] = useState<Direction>(() => (innerWidth < NARROW_PX ? 'DOWN' : 'RIGHT'));
-  const [aspect] = useState(() => Math.max(0.6, Math.min(2.6, (innerWidth - 300) / Math.max(innerHeight - 330, 320))));
+  const [aspect, setAspect] = useState<number>();
+  useLayoutEffect(() => {
+    const { clientWidth = 0, clientHeight = 0 } = box.current ?? {};
+    setAspect(Math.max(0.6, Math.min(3, clientWidth / Math.max(clientHeight, 1))));
+  }, []);
   const layout = useLayout(shape, direction, aspect);
   useLayoutEffect(() => store.replace(nodes), [store, nodes]);
 
   const drawn = useMemo(() => drawnNodes(shape, layout, direction, chosen, search), [shape, layout, direction, chosen, search]);
-  const edges = useMemo(() => shape.edges.map(({ from, to }) => ({ id: `${from} ${to}`, source: from, target: to, type: 'way' as const, data: { way: layout?.ways.get(`${from} ${to}`) } })), [shape, layout]);
+  const edges = useMemo(
+    () =>
+      shape.edges.map(({ from, to }) => ({
+        id: `${from} ${to}`,
+        source: from,
+        target: to,
+        type: 'way' as const,
+        data: { way: layout?.ways.get(`${from} ${to}`) },
+      })),
+    [shape, layout],
+  );
   const finding = useMemo(() => drawn.filter(({ data }) => data.found).map(({ id }) => ({ id })), [drawn]);
 
   useEffect(() => {
@@ -61,7 +75,9 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
             edges={edges}
             nodeTypes={nodeTypes}
             edgeTypes={edgeTypes}
-            onInit={(instance) => { flow.current = instance; }}
+            onInit={(instance) => {
+              flow.current = instance;
+            }}
             onNodeClick={(_, node) => onChoose(node.id === chosen ? null : node.id)}
             onPaneClick={() => onChoose(null)}
             fitView
@@ -79,12 +95,20 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
           >
             <Background gap={22} size={1.2} color="var(--line)" />
             <Controls showInteractive={false} position="bottom-left" />
-            {many >= SMALL_MAP.from && many <= SMALL_MAP.upto && <MiniMap pannable zoomable ariaLabel="The whole graph, small" nodeClassName={(node) => `small-${store.get(node.id)?.status ?? 'PENDING'}`} />}
+            {many >= SMALL_MAP.from && many <= SMALL_MAP.upto && (
+              <MiniMap pannable zoomable ariaLabel="The whole graph, small" nodeClassName={(node) => `small-${store.get(node.id)?.status ?? 'PENDING'}`} />
+            )}
           </ReactFlow>
         )}
         {many > 12 && (
-          <input className="graph-search" type="search" placeholder="Find a node  ( / )" aria-label="Find a node" value={search}
-            onChange={(event) => setSearch(event.target.value)} />
+          <input
+            className="graph-search"
+            type="search"
+            placeholder="Find a node  ( / )"
+            aria-label="Find a node"
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
         )}
       </div>
     </Nodes>

@@ -97,9 +97,10 @@ function layoutOf(shape: Shape, direction: Direction, aspect: number): Promise<L
   return layout;
 }
 
-export function useLayout(shape: Shape, direction: Direction, aspect: number): Layout | undefined {
+export function useLayout(shape: Shape, direction: Direction, aspect: number | undefined): Layout | undefined {
   const [layout, setLayout] = useState<Layout>();
   useEffect(() => {
+    if (aspect === undefined) return;
     let wanted = true;
     layoutOf(shape, direction, aspect).then((found) => {
       if (wanted) setLayout(found);

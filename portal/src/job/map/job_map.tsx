@@ -25,7 +25,9 @@ export default function JobMap({ id, at, tick, onChoose }: Props) {
   useEffect(() => reload(), [tick]);
   const nodes = data?.job?.nodes;
   const prints = useMemo(() => {
-    const found = (nodes ?? []).flatMap(({ id: name, output }) => itemsIn(output).map((item): Footprint => ({ id: name, title: name, bbox: item.bbox, geometry: item.geometry })));
+    const found = (nodes ?? []).flatMap(({ id: name, output }) =>
+      itemsIn(output).map((item): Footprint => ({ id: name, title: name, bbox: item.bbox, geometry: item.geometry })),
+    );
     return found;
   }, [nodes]);
   if (refusal) return <Wrong refusal={refusal} />;
@@ -33,9 +35,16 @@ export default function JobMap({ id, at, tick, onChoose }: Props) {
   return (
     <div className="stack">
       <MapView prints={prints} chosen={node} onChoose={onChoose} />
-      {prints.length === 0
-        ? <Empty title="Nothing lies on the map yet"><p>Footprints appear as soon as a step returns a STAC item. {at !== undefined && 'At this moment none had.'}</p></Empty>
-        : <p className="soft small">{prints.length === 1 ? 'One footprint' : `${prints.length} footprints`}, of what {[...new Set(prints.map(({ title }) => title))].join(', ')} made. A click opens the step that made it.</p>}
+      {prints.length === 0 ? (
+        <Empty title="Nothing lies on the map yet">
+          <p>Footprints appear as soon as a step returns a STAC item. {at !== undefined && 'At this moment none had.'}</p>
+        </Empty>
+      ) : (
+        <p className="soft small">
+          {prints.length === 1 ? 'One footprint' : `${prints.length} footprints`}, of what {[...new Set(prints.map(({ title }) => title))].join(', ')} made. A
+          click opens the step that made it.
+        </p>
+      )}
     </div>
   );
 }

@@ -11,10 +11,21 @@ export function Attempts({ attempts }: { attempts: readonly AttemptRow[] }) {
       {[...attempts].reverse().map((attempt) => (
         <li key={attempt.taskId}>
           <details open={attempt.number === attempts.length}>
-            <summary><strong>Attempt {attempt.number}</strong> <Status state={attempt.status} /> <span className="soft small"><When time={attempt.reportedAt} /></span></summary>
+            <summary>
+              <strong>Attempt {attempt.number}</strong> <Status state={attempt.status} />{' '}
+              <span className="soft small">
+                <When time={attempt.reportedAt} />
+              </span>
+            </summary>
             <div className="stack">
-              {attempt.errorMessage && <div className="note bad" role="note">{attempt.errorMessage}</div>}
-              <p className="small soft">by <code>{attempt.workerId ?? 'nobody'}</code>, task <code>{attempt.taskId}</code></p>
+              {attempt.errorMessage && (
+                <div className="note bad" role="note">
+                  {attempt.errorMessage}
+                </div>
+              )}
+              <p className="small soft">
+                by <code>{attempt.workerId ?? 'nobody'}</code>, task <code>{attempt.taskId}</code>
+              </p>
               {attempt.failure !== null && <JsonView value={attempt.failure} label={`Failure of attempt ${attempt.number}`} />}
               {attempt.output !== null && <JsonView value={attempt.output} label={`Output of attempt ${attempt.number}`} />}
               {attempt.metrics !== null && <JsonView value={attempt.metrics} label={`What attempt ${attempt.number} measured`} />}

@@ -25,12 +25,23 @@ export function ChildGrid({ job, node, at, tick, counts }: Props) {
   return (
     <div className="stack" data-children={counts?.total}>
       {counts && counts.total > 0 && <CountsBar counts={counts} label="Children" />}
-      {counts && <p className="small soft num">{counts.total.toLocaleString()} children: {countsText(counts)}</p>}
+      {counts && (
+        <p className="small soft num">
+          {counts.total.toLocaleString()} children: {countsText(counts)}
+        </p>
+      )}
       <div className="chips" role="group" aria-label="Children to show">
         {parts.map(({ state, count }) => (
-          <button key={state} type="button" className="chip" data-state={state} aria-pressed={status === state}
-            onClick={() => setStatus(status === state ? null : (state as ChildState))}>
-            <StateIcon state={state} />{wordOf(state)} <b className="num">{count.toLocaleString()}</b>
+          <button
+            key={state}
+            type="button"
+            className="chip"
+            data-state={state}
+            aria-pressed={status === state}
+            onClick={() => setStatus(status === state ? null : (state as ChildState))}
+          >
+            <StateIcon state={state} />
+            {wordOf(state)} <b className="num">{count.toLocaleString()}</b>
           </button>
         ))}
       </div>
@@ -72,9 +83,16 @@ function Cells({ cells, more, readMore }: { cells: readonly Cell[]; more: boolea
         {items.map(({ index, start }) => (
           <div key={index} className="child-row" style={{ transform: `translateY(${start}px)` }}>
             {cells.slice(index * columns, (index + 1) * columns).map((cell) => (
-              <Link key={cell.id} to={hereWith({ node: cell.id, part: null })} how="replace" className="child" data-state={cell.status} data-child={cell.childIndex}
+              <Link
+                key={cell.id}
+                to={hereWith({ node: cell.id, part: null })}
+                how="replace"
+                className="child"
+                data-state={cell.status}
+                data-child={cell.childIndex}
                 title={`${cell.id}: ${wordOf(cell.status)}${cell.retryCount > 0 ? `, try ${cell.retryCount + 1}` : ''}${cell.errorMessage ? `\n${cell.errorMessage}` : ''}`}
-                aria-label={`Child ${cell.childIndex}: ${wordOf(cell.status)}`}>
+                aria-label={`Child ${cell.childIndex}: ${wordOf(cell.status)}`}
+              >
                 <StateIcon state={cell.status} />
               </Link>
             ))}

@@ -21,7 +21,8 @@ export function Logs({ job, node, tick }: { job: string; node: string; tick: str
         // biome-ignore lint/suspicious/noArrayIndexKey: lines have no name but their place
         <span key={index} data-level={level?.toLowerCase()}>
           {many && <b>#{number} </b>}
-          <time className="soft">{time?.slice(11, 23)}</time> <em>{level}</em> {message}{'\n'}
+          <time className="soft">{time?.slice(11, 23)}</time> <em>{level}</em> {message}
+          {'\n'}
         </span>
       ))}
     </pre>

@@ -40,22 +40,33 @@ export function NodePanel({ job, node, at, tick, onClose }: Props) {
     <aside className="panel card" aria-label={`Node ${node}`} data-panel={node}>
       <header>
         <div className="panel-title">
-          {detail?.parent && <Link to={hereWith({ node: detail.parent, part: null })} how="replace" className="small">{detail.parent}</Link>}
+          {detail?.parent && (
+            <Link to={hereWith({ node: detail.parent, part: null })} how="replace" className="small">
+              {detail.parent}
+            </Link>
+          )}
           <h2 className="cut">{node}</h2>
           {detail && <Status state={detail.status} />}
         </div>
-        <button type="button" className="quiet" onClick={onClose} aria-label="Close the panel">✕</button>
+        <button type="button" className="quiet" onClick={onClose} aria-label="Close the panel">
+          ✕
+        </button>
       </header>
       {refusal && <Wrong refusal={refusal} />}
       {!detail && !refusal && loading && <Wait what="the node" />}
-      {!detail && !refusal && !loading && <Empty title="Not there yet"><p>At this moment the job had no such node.</p></Empty>}
+      {!detail && !refusal && !loading && (
+        <Empty title="Not there yet">
+          <p>At this moment the job had no such node.</p>
+        </Empty>
+      )}
       {detail && (
         <>
           <Tabs tabs={tabs} active={active} label="Parts of the node" param="part" />
           <div className="panel-body stack">
             {active === 'state' && <State detail={detail} job={job} isPast={at !== undefined} tick={tick} />}
             {active === 'children' && <ChildGrid job={job} node={node} at={at} tick={tick} counts={detail.childCounts} />}
-            {active === 'input' && (detail.input === null ? <None what="It was not dispatched, so it was given nothing." /> : <JsonView value={detail.input} label="Input" />)}
+            {active === 'input' &&
+              (detail.input === null ? <None what="It was not dispatched, so it was given nothing." /> : <JsonView value={detail.input} label="Input" />)}
             {active === 'output' && <Output detail={detail} />}
             {active === 'attempts' && <Attempts attempts={detail.attempts} />}
             {active === 'logs' && <Logs job={job} node={node} tick={tick} />}
@@ -83,7 +94,12 @@ const None = ({ what }: { what: string }) => <p className="soft">{what}</p>;
 
 function Output({ detail }: { detail: Detail }) {
   if (detail.externalOutput !== null) {
-    return <><p className="soft">The output is too large to keep here; it lies in the object store.</p><JsonView value={detail.externalOutput} label="Where the output lies" /></>;
+    return (
+      <>
+        <p className="soft">The output is too large to keep here; it lies in the object store.</p>
+        <JsonView value={detail.externalOutput} label="Where the output lies" />
+      </>
+    );
   }
   return detail.output === null ? <None what="There is no output yet." /> : <JsonView value={detail.output} label="Output" />;
 }
@@ -107,13 +123,25 @@ function State({ detail, job, isPast, tick }: { detail: Detail; job: string; isP
   ];
   return (
     <>
-      {errorMessage && <div className="note bad" role="note"><strong>{errorMessage}</strong></div>}
+      {errorMessage && (
+        <div className="note bad" role="note">
+          <strong>{errorMessage}</strong>
+        </div>
+      )}
       {!isPast && !isOver && <Why job={job} node={detail.id} tick={tick} />}
-      <dl className="facts">
-        {facts.filter(([, value]) => value).map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} is`}>{value}</dd>])}
-      </dl>
-      {failure !== null && <><h3>Failure</h3><JsonView value={failure} label="Failure" /></>}
-      {detail.checkpoint !== null && <><h3>Last checkpoint</h3><JsonView value={detail.checkpoint} label="Last checkpoint" /></>}
+      <dl className="facts">{facts.filter(([, value]) => value).map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} is`}>{value}</dd>])}</dl>
+      {failure !== null && (
+        <>
+          <h3>Failure</h3>
+          <JsonView value={failure} label="Failure" />
+        </>
+      )}
+      {detail.checkpoint !== null && (
+        <>
+          <h3>Last checkpoint</h3>
+          <JsonView value={detail.checkpoint} label="Last checkpoint" />
+        </>
+      )}
     </>
   );
 }

@@ -6,7 +6,8 @@ const ATTEMPT = graphql(`
   fragment AttemptRow on Attempt @_unmask { number status taskId workerId reportedAt errorMessage failure metrics output }
 `);
 
-const DETAIL = graphql(`
+const DETAIL = graphql(
+  `
   fragment NodeDetail on Node @_unmask {
     id kind status attempt retryCount handler queue workerId taskId runId parent childIndex
     input output externalOutput errorMessage failure checkpoint branch skippedBy skipReason
@@ -14,13 +15,18 @@ const DETAIL = graphql(`
     childCounts { ...Counts }
     attempts { ...AttemptRow }
   }
-`, [COUNTS, ATTEMPT]);
+`,
+  [COUNTS, ATTEMPT],
+);
 
-export const NODE = graphql(`
+export const NODE = graphql(
+  `
   query NodeDetail($id: String!, $node: String!, $asOf: AsOf) {
     job(id: $id, asOf: $asOf) { node(id: $node) { ...NodeDetail } }
   }
-`, [DETAIL]);
+`,
+  [DETAIL],
+);
 
 export const WHY = graphql(`
   query Why($id: String!, $node: String!) { job(id: $id) { node(id: $node) { why } } }

@@ -30,50 +30,56 @@ export function useChildren({ job, node, at, tick, status, page }: Wanted) {
   const latest = useRef(key);
   latest.current = key;
 
-  const one = useCallback(async (after: string | null) => {
-    const asOf = at === undefined ? undefined : { pos: at };
-    const answer = await ask(CHILDREN, { id: job, node, asOf, first: page, after, status });
-    return answer.job?.node?.children;
-  }, [job, node, at, status, page]);
+  const one = useCallback(
+    async (after: string | null) => {
+      const asOf = at === undefined ? undefined : { pos: at };
+      const answer = await ask(CHILDREN, { id: job, node, asOf, first: page, after, status });
+      return answer.job?.node?.children;
+    },
+    [job, node, at, status, page],
+  );
 
-  const run = useCallback(async (from: 'start' | 'end') => {
-    if (busy.current) {
-      stale.current = true;
-      return;
-    }
-    busy.current = true;
-    const mine = latest.current;
-    try {
-      let got: Page[] = [];
-      setPages((last) => {
-        got = [...last];
-        return last;
-      });
-      // React may not have called it yet.
-      await Promise.resolve();
-      const begin = from === 'start' ? 0 : got.length;
-      const end = from === 'start' ? Math.min(Math.max(count.current, 1), FRESH_PAGES) : got.length + 1;
-      for (let i = begin; i < end; i += 1) {
-        const before = got[i - 1];
-        if (before && !before.pageInfo.hasNextPage) break;
-        const next = await one(before?.pageInfo.endCursor ?? null);
-        if (latest.current !== mine) return;
-        if (!next) break;
-        got[i] = next;
+  const run = useCallback(
+    async (from: 'start' | 'end') => {
+      if (busy.current) {
+        stale.current = true;
+        return;
       }
-      count.current = got.length;
-      setPages(got);
-      setRefusal(undefined);
-    } catch (error) {
-      if (error instanceof Refusal) setRefusal(error);
-    } finally {
-      busy.current = false;
-      if (stale.current) {
-        stale.current = false;
-        setTimeout(() => void run('start'), 300);
+      busy.current = true;
+      const mine = latest.current;
+      try {
+        let got: Page[] = [];
+        setPages((last) => {
+          got = [...last];
+          return last;
+        });
+        // React may not have called it yet.
+        await Promise.resolve();
+        const begin = from === 'start' ? 0 : got.length;
+        const end = from === 'start' ? Math.min(Math.max(count.current, 1), FRESH_PAGES) : got.length + 1;
+        for (let i = begin; i < end; i += 1) {
+          const before = got[i - 1];
+          if (before && !before.pageInfo.hasNextPage) break;
+          const next = await one(before?.pageInfo.endCursor ?? null);
+          if (latest.current !== mine) return;
+          if (!next) break;
+          got[i] = next;
+        }
+        count.current = got.length;
+        setPages(got);
+        setRefusal(undefined);
+      } catch (error) {
+        if (error instanceof Refusal) setRefusal(error);
+      } finally {
+        busy.current = false;
+        if (stale.current) {
+          stale.current = false;
+          setTimeout(() => void run('start'), 300);
+        }
       }
-    }
-  }, [one]);
+    },
+    [one],
+  );
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another question begins anew
   useEffect(() => {

@@ -38,8 +38,8 @@ function Changes({ diff }: { diff: StateDiff }) {
   return (
     <>
       <p className="small soft">
-        From position {diff.from.position} (<When time={diff.from.recordedAt} />) to {diff.to.position} (<When time={diff.to.recordedAt} />):{' '}
-        {diff.changed.toLocaleString()} fields of the job and {diff.nodesTouched.toLocaleString()} nodes.
+        From position {diff.from.position} (<When time={diff.from.recordedAt} />) to {diff.to.position} (<When time={diff.to.recordedAt} />
+        ): {diff.changed.toLocaleString()} fields of the job and {diff.nodesTouched.toLocaleString()} nodes.
         {diff.nodesLeftOut > 0 && ` ${diff.nodesLeftOut.toLocaleString()} more nodes are not told.`}
       </p>
       {groups.length === 0 && <p>Nothing differs.</p>}
@@ -51,7 +51,9 @@ function Changes({ diff }: { diff: StateDiff }) {
               {changes.map(({ field, before, after }) => (
                 <div key={field}>
                   <dt>{field}</dt>
-                  <dd><del>{short(before)}</del> <span aria-hidden="true">→</span> <ins>{short(after)}</ins></dd>
+                  <dd>
+                    <del>{short(before)}</del> <span aria-hidden="true">→</span> <ins>{short(after)}</ins>
+                  </dd>
                 </div>
               ))}
             </dl>

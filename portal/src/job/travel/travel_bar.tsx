@@ -46,12 +46,15 @@ export function TravelBar({ id, newest, shown, isTravelling }: Props) {
     busy.current = false;
   }, [index]);
 
-  const moveTo = useCallback((version: number) => {
-    const next = Math.min(Math.max(version, 1), last);
-    setWanted(next);
-    pending.current = next;
-    void settle();
-  }, [last, settle]);
+  const moveTo = useCallback(
+    (version: number) => {
+      const next = Math.min(Math.max(version, 1), last);
+      setWanted(next);
+      pending.current = next;
+      void settle();
+    },
+    [last, settle],
+  );
 
   // What was wished for is there: the address leads again.
   useEffect(() => {
@@ -67,10 +70,13 @@ export function TravelBar({ id, newest, shown, isTravelling }: Props) {
 
   useEffect(() => {
     if (!playing) return;
-    const timer = setInterval(() => {
-      if (place.current >= last) setPlaying(false);
-      else moveTo(place.current + Math.max(1, Math.round(speed / 6)));
-    }, Math.max(ADDRESS_MS, 1_000 / speed));
+    const timer = setInterval(
+      () => {
+        if (place.current >= last) setPlaying(false);
+        else moveTo(place.current + Math.max(1, Math.round(speed / 6)));
+      },
+      Math.max(ADDRESS_MS, 1_000 / speed),
+    );
     return () => clearInterval(timer);
   }, [playing, speed, last, moveTo]);
 
@@ -88,22 +94,60 @@ export function TravelBar({ id, newest, shown, isTravelling }: Props) {
   return (
     <section className="travel card" aria-label="Time travel" data-at={isTravelling ? shown?.position : undefined} data-travelling={isTravelling || undefined}>
       <button type="button" onClick={play} className="travel-play" aria-label={playing ? 'Stop playing' : 'Play the events'}>
-        <svg viewBox="0 0 16 16" aria-hidden="true" width="14" height="14" fill="currentColor">{playing ? <path d="M3 2h4v12H3zM9 2h4v12H9z" /> : <path d="M4 2v12l10-6z" />}</svg>
+        <svg viewBox="0 0 16 16" aria-hidden="true" width="14" height="14" fill="currentColor">
+          {playing ? <path d="M3 2h4v12H3zM9 2h4v12H9z" /> : <path d="M4 2v12l10-6z" />}
+        </svg>
       </button>
       <select aria-label="Events per second" value={speed} onChange={(change) => setSpeed(Number(change.target.value))}>
-        {SPEEDS.map((one) => <option key={one} value={one}>{one}/s</option>)}
+        {SPEEDS.map((one) => (
+          <option key={one} value={one}>
+            {one}/s
+          </option>
+        ))}
       </select>
-      <input type="range" min={1} max={last} value={here} onChange={(change) => moveTo(Number(change.target.value))}
-        aria-label="Event of the history" aria-valuetext={`Event ${here} of ${last}${told ? `, ${told.type}` : ''}`} />
+      <input
+        type="range"
+        min={1}
+        max={last}
+        value={here}
+        onChange={(change) => moveTo(Number(change.target.value))}
+        aria-label="Event of the history"
+        aria-valuetext={`Event ${here} of ${last}${told ? `, ${told.type}` : ''}`}
+      />
       <div className="travel-words">
-        <span className="num"><strong>{here.toLocaleString()}</strong> / {last.toLocaleString()}</span>
-        <span className="cut" aria-live="polite">{told ? <><code>{told.type}</code>{told.node && <> {told.node}</>} <span className="soft"><When time={told.recordedAt} /></span></> : ' '}</span>
+        <span className="num">
+          <strong>{here.toLocaleString()}</strong> / {last.toLocaleString()}
+        </span>
+        <span className="cut" aria-live="polite">
+          {told ? (
+            <>
+              <code>{told.type}</code>
+              {told.node && <> {told.node}</>}{' '}
+              <span className="soft">
+                <When time={told.recordedAt} />
+              </span>
+            </>
+          ) : (
+            ' '
+          )}
+        </span>
       </div>
       <div className="actions">
-        {isTravelling && (from
-          ? <button type="button" onClick={() => setFrom(null)}>End the comparison</button>
-          : shown && <button type="button" onClick={() => setFrom(shown.position)}>Compare from here</button>)}
-        <button type="button" onClick={present} disabled={!isTravelling} className={isTravelling ? 'main-action' : 'quiet'}>{isTravelling ? 'Back to now' : 'Now'}</button>
+        {isTravelling &&
+          (from ? (
+            <button type="button" onClick={() => setFrom(null)}>
+              End the comparison
+            </button>
+          ) : (
+            shown && (
+              <button type="button" onClick={() => setFrom(shown.position)}>
+                Compare from here
+              </button>
+            )
+          ))}
+        <button type="button" onClick={present} disabled={!isTravelling} className={isTravelling ? 'main-action' : 'quiet'}>
+          {isTravelling ? 'Back to now' : 'Now'}
+        </button>
       </div>
     </section>
   );
