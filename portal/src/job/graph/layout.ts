@@ -35,7 +35,10 @@ const CAREFUL: LayoutOptions = {
   'elk.layered.nodePlacement.favorStraightEdges': 'true',
   'elk.layered.considerModelOrder.strategy': 'NODES_AND_EDGES',
   'elk.edgeRouting': 'ORTHOGONAL',
-  // A long chain goes on in the next row, as text does.
+};
+
+/** A long chain goes on in the next row, as text does. */
+const ROWS: LayoutOptions = {
   'elk.layered.wrapping.strategy': 'MULTI_EDGE',
   'elk.layered.wrapping.correctionFactor': '1.2',
 };
@@ -71,6 +74,7 @@ async function layOut(shape: Shape, direction: Direction, aspect: number): Promi
       'elk.layered.spacing.nodeNodeBetweenLayers': direction === 'RIGHT' ? '40' : '36',
       'elk.layered.spacing.edgeNodeBetweenLayers': '16',
       ...(children.length > LARGE ? QUICK : CAREFUL),
+      ...(children.length <= LARGE && direction === 'RIGHT' && ROWS),
     },
   };
   const placed = await engine().layout(graph);
