@@ -16,7 +16,12 @@ fn main() -> io::Result<()> {
         collect(&dist, &mut files)?;
     }
     files.retain(|file| file.extension().is_none_or(|ending| ending != "br"));
-    let name = |file: &PathBuf| file.strip_prefix(&dist).unwrap_or(file).display().to_string();
+    let name = |file: &PathBuf| {
+        file.strip_prefix(&dist)
+            .unwrap_or(file)
+            .display()
+            .to_string()
+    };
     files.sort_by_key(name);
     let mut table = String::from("pub(super) static FILES: &[File] = &[\n");
     for file in &files {

@@ -14,6 +14,7 @@ use super::event::Event;
 use super::loaders::{AssetKey, CallbacksOf, Loaders, NODES_MAX, NodesOf, RequestKey};
 use super::node::{Attempt, Node, NodeCounts};
 use super::page;
+use super::proof::{self, Proof};
 use super::query::clean;
 use super::request::Request;
 use super::travel::{self, Moment, Then, only_now};
@@ -426,6 +427,12 @@ impl Job {
             read::TaskResult::cursor,
             Attempt,
         ))
+    }
+
+    /// All its events of now with a signed checkpoint of the log, which was checked just now: what `strata audit check` takes.
+    #[graphql(complexity = 20_000)]
+    async fn proof(&self, ctx: &Context<'_>) -> async_graphql::Result<Proof> {
+        Ok(proof::of(ctx, &self.0.job_id).await?)
     }
 
     /// When each node was what; for a picture of the time it took.

@@ -16,6 +16,7 @@ mod loaders;
 mod mutation;
 mod node;
 mod page;
+mod proof;
 mod query;
 mod request;
 mod subscription;

@@ -108,7 +108,12 @@ impl File {
         }
         let kind = [(CONTENT_TYPE, HeaderValue::from_static(self.kind))];
         let packs = named(ACCEPT_ENCODING).unwrap_or_default();
-        let takes = |encoding: &str| encoding.split(';').next().is_some_and(|it| it.trim() == "br");
+        let takes = |encoding: &str| {
+            encoding
+                .split(';')
+                .next()
+                .is_some_and(|it| it.trim() == "br")
+        };
         match self.packed {
             Some(packed) if packs.split(',').any(takes) => {
                 let encoding = [(CONTENT_ENCODING, HeaderValue::from_static("br"))];

@@ -11,6 +11,7 @@ import './job.css';
 import { JobHeader } from './job_header';
 import { NodePanel } from './panel/node_panel';
 import type { NodeState } from './queries';
+import { Seal } from './seal';
 import { TimelineView } from './timeline/timeline_view';
 import { DiffView } from './travel/diff_view';
 import { TravelBar } from './travel/travel_bar';
@@ -62,6 +63,7 @@ export default function JobPage({ id }: { id: string }) {
   return (
     <main id="main" tabIndex={-1} className="job-page" data-job={id} data-position={shown?.asOf?.position ?? shown?.position}>
       <JobHeader id={id} job={shown ?? now} workflow={workflow}>
+        {now && <Seal id={id} />}
         {(now || request) && <JobActions id={id} job={now} quarantined={openJob?.quarantined ?? false} onDone={reload} />}
       </JobHeader>
       {refusal && <Wrong refusal={refusal} />}

@@ -32,12 +32,11 @@ async fn a_page_outlives_the_api_and_misses_nothing() {
     stage.start_api().await;
     browser.say("started");
     let told = tokio::task::block_in_place(|| browser.finish());
-    let events: i64 =
-        sqlx::query_scalar("select count(*) from dagapp.events where stream_id = $1")
-            .bind(format!("job:{job}"))
-            .fetch_one(&stage.rig.pool)
-            .await
-            .unwrap();
+    let events: i64 = sqlx::query_scalar("select count(*) from dagapp.events where stream_id = $1")
+        .bind(format!("job:{job}"))
+        .fetch_one(&stage.rig.pool)
+        .await
+        .unwrap();
     assert_eq!(told, [format!("events {events}")]);
 }
 
@@ -141,7 +140,12 @@ async fn every_page_is_accessible_fits_and_asks_nobody_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_paint_is_soon_and_nothing_jumps() {
     let stage = Stage::new("portal_paint", 4).await;
-    let job = stage.rig.submit("chain", json!({})).await.job_id.to_string();
+    let job = stage
+        .rig
+        .submit("chain", json!({}))
+        .await
+        .job_id
+        .to_string();
     stage.rig.all_ended(DEADLINE).await;
     stage.caught_up().await;
     let browser = stage.browse("first_paint.mjs", json!({"job": job})).await;
