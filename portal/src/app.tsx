@@ -30,7 +30,7 @@ const pages: [RegExp, Page, string][] = [
 function NoPage() {
   return (
     <main id="main" tabIndex={-1}>
-      <Empty title="There is no such page">
+      <Empty isPage title="There is no such page">
         <p>
           <Link to="/">Go to the jobs</Link>
         </p>

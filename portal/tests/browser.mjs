@@ -27,7 +27,7 @@ export async function open({ width = 1280, height = 800, scheme = 'light', token
   const outside = [];
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !/status of 40[13]|ERR_|WebSocket/.test(message.text())) faults.push(message.text());
+    if (message.type() === 'error' && !/status of 40[13]|ERR_|WebSocket/.test(message.text())) faults.push(`${message.text()} ${message.location().url}`);
   });
   const { host } = new URL(given.url);
   context.on('request', (request) => {

@@ -27,7 +27,7 @@ export default function AssetPage({ id }: { id: string }) {
       {refusal && <Wrong refusal={refusal} />}
       {!asset && !refusal && loading && <Wait what="the asset" />}
       {data && !asset && (
-        <Empty title="There is no such asset">
+        <Empty isPage title="There is no such asset">
           <p>
             <Link to="/assets">Go to the assets</Link>
           </p>

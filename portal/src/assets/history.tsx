@@ -12,11 +12,11 @@ export function History({ asset }: { asset: Asset }) {
       <ol className="history">
         {events.map((event) => (
           <li key={event.version}>
+            <Link to={hereWith({ at: event.position })} how="push" className="num" title="Show the asset as it was after this event">
+              {event.version}
+            </Link>
             <details>
               <summary>
-                <Link to={hereWith({ at: event.position })} how="push" className="num" title="Show the asset as it was after this event">
-                  {event.version}
-                </Link>
                 <When time={event.recordedAt} /> <code>{event.type}</code>
               </summary>
               <p className="small soft">

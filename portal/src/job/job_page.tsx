@@ -52,7 +52,7 @@ export default function JobPage({ id }: { id: string }) {
   if (isMissing) {
     return (
       <main id="main" tabIndex={-1}>
-        <Empty title="There is no such job">
+        <Empty isPage title="There is no such job">
           <p>
             It may belong to another organisation, or its id may be cut off. <Link to="/">Go to the jobs</Link>
           </p>

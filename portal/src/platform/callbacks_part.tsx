@@ -6,7 +6,7 @@ import { useMayWrite } from '../api/me';
 import { Link, useParam } from '../router/router';
 import { Dialog } from '../ui/dialog';
 import { Empty, Wait, Wrong } from '../ui/notes';
-import { Table } from '../ui/table';
+import { Table, Unseen } from '../ui/table';
 import { span, When } from '../ui/time';
 import { usePolled } from './use_polled';
 
@@ -56,7 +56,7 @@ export function CallbacksPart() {
         </Empty>
       )}
       {rows && rows.length > 0 && (
-        <Table label="Callbacks" head={['State', 'Address', 'Job', 'Tries', 'Last answer', '']}>
+        <Table label="Callbacks" head={['State', 'Address', 'Job', 'Tries', 'Last answer', <Unseen key="acts">Actions</Unseen>]}>
           {rows.map((one) => (
             <tr key={one.id} data-callback={one.id}>
               <td>

@@ -6,7 +6,7 @@ import { useMe } from '../api/me';
 import { Dialog } from '../ui/dialog';
 import { CopyButton } from '../ui/json';
 import { Wait, Wrong } from '../ui/notes';
-import { Table } from '../ui/table';
+import { Table, Unseen } from '../ui/table';
 import { When } from '../ui/time';
 import { usePolled } from './use_polled';
 
@@ -39,7 +39,7 @@ export function KeysPart() {
         </button>
       </div>
       {refusal && <Wrong refusal={refusal} />}
-      <Table label="Keys" head={['Label', 'Begins with', 'Role', 'Made', 'Last used', 'State', '']}>
+      <Table label="Keys" head={['Label', 'Begins with', 'Role', 'Made', 'Last used', 'State', <Unseen key="acts">Actions</Unseen>]}>
         {data.keys.map((key) => (
           <tr key={key.id}>
             <td>

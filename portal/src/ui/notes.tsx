@@ -24,14 +24,16 @@ export function Wait({ what }: { what: string }) {
   );
 }
 
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+/** `isPage`: there is nothing else on the page. */
+export function Empty({ title, isPage, children }: { title: string; isPage?: boolean; children?: ReactNode }) {
+  const Heading = isPage ? 'h1' : 'h2';
   return (
     <div className="empty">
       <svg viewBox="0 0 32 32" aria-hidden="true" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinejoin="round">
         <path d="M5 11 16 5.5 27 11l-11 5.5z" />
         <path d="m5 16 11 5.5L27 16M5 21l11 5.5L27 21" opacity=".55" />
       </svg>
-      <h2>{title}</h2>
+      <Heading>{title}</Heading>
       {children}
     </div>
   );

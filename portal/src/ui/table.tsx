@@ -27,3 +27,6 @@ export function Table({ label, head, children }: Props) {
     </div>
   );
 }
+
+/** For those who do not see the column. */
+export const Unseen = ({ children }: { children: ReactNode }) => <span className="hidden-text">{children}</span>;

@@ -45,7 +45,6 @@ export const GraphNode = memo(function GraphNode({ id, data }: NodeProps<GraphFl
   const counts = kind === 'fan_out' ? state?.childCounts : undefined;
   const [from, to] = direction === 'RIGHT' ? [Position.Left, Position.Right] : [Position.Top, Position.Bottom];
   const words = counts && counts.total > 0 ? `${doneOf(counts).toLocaleString()} of ${counts.total.toLocaleString()}` : detail(state);
-  const label = `${id}: ${detail(state)}${counts ? `, children: ${countsText(counts)}` : ''}`;
   return (
     <>
       {kind !== 'start' && <Handle type="target" position={from} isConnectable={false} />}
@@ -57,7 +56,6 @@ export const GraphNode = memo(function GraphNode({ id, data }: NodeProps<GraphFl
         data-state={status}
         data-chosen={chosen || undefined}
         data-found={found || undefined}
-        aria-label={label}
         aria-pressed={chosen}
       >
         {counts && counts.total > 0 ? <CountsRing counts={counts} /> : <StateIcon state={status} />}
@@ -70,6 +68,7 @@ export const GraphNode = memo(function GraphNode({ id, data }: NodeProps<GraphFl
             </span>
           )}
         </span>
+        {counts && <span className="hidden-text">, children: {countsText(counts)}</span>}
         <Tries state={state} />
       </button>
       {kind !== 'end' && <Handle type="source" position={to} isConnectable={false} />}

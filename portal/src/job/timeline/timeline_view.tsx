@@ -66,10 +66,13 @@ export function TimelineView({ job, shape, chosen, onChoose }: Props) {
                   data-path={path.has(node.id) || undefined}
                   aria-pressed={node.id === chosen}
                   onClick={() => onChoose(node.id)}
-                  aria-label={`${node.id}: ${wordOf(node.status)}, took ${between(node.startedAt ?? node.readyAt, node.completedAt, now)}${path.has(node.id) ? ', on the critical path' : ''}`}
                 >
                   <span className="timeline-name cut">
                     <StateIcon state={node.status} /> {node.id}
+                    <span className="hidden-text">
+                      , {wordOf(node.status)}
+                      {path.has(node.id) && ', on the critical path'}, took{' '}
+                    </span>
                   </span>
                   <span className="timeline-track">
                     <Bars node={node} share={share} end={end} />

@@ -43,7 +43,8 @@ function Changes({ diff }: { diff: StateDiff }) {
         {diff.nodesLeftOut > 0 && ` ${diff.nodesLeftOut.toLocaleString()} more nodes are not told.`}
       </p>
       {groups.length === 0 && <p>Nothing differs.</p>}
-      <div className="diff-groups stack">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <div className="diff-groups stack" tabIndex={0} role="region" aria-label="Fields that differ">
         {groups.map(([node, changes]) => (
           <div key={node}>
             <h3>{node || 'The job'}</h3>
