@@ -3,6 +3,7 @@ import type { ComponentType } from 'react';
 import { useMe } from '../api/me';
 import { Link } from '../router/router';
 import { Empty } from '../ui/notes';
+import { useInSight } from '../ui/tabs';
 import { CallbacksPart } from './callbacks_part';
 import { DeadLettersPart } from './dead_letters_part';
 import { HealthPart } from './health_part';
@@ -34,6 +35,7 @@ export default function PlatformPage({ id }: { id: string }) {
   const may = ({ needs }: Part) => !needs || (needs === 'operator' ? me.operator : me.role === 'ADMIN' || me.operator);
   const parts = PARTS.filter(may);
   const part = parts.find((one) => one.id === id);
+  const box = useInSight(id);
   return (
     <main id="main" tabIndex={-1}>
       <div className="page-head">
@@ -42,7 +44,7 @@ export default function PlatformPage({ id }: { id: string }) {
           <p>How this installation is.</p>
         </div>
       </div>
-      <nav className="tabs" aria-label="Parts of the platform">
+      <nav className="tabs" aria-label="Parts of the platform" ref={box}>
         {parts.map((one) => (
           <Link key={one.id} to={`/platform${one.id && `/${one.id}`}`} aria-current={one === part ? 'page' : undefined}>
             {one.title}

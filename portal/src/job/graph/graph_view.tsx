@@ -7,12 +7,13 @@ import type { NodeState, Shape } from '../queries';
 import './graph.css';
 import { GraphEdge, type GraphFlowEdge } from './graph_edge';
 import { type GraphFlowNode, GraphNode } from './graph_node';
-import { type Direction, useLayout } from './layout';
+import { type Direction, type Room, useLayout } from './layout';
 import { NodeStore, Nodes } from './node_store';
 
 const nodeTypes = { step: GraphNode };
 const edgeTypes = { way: GraphEdge };
 const NARROW_PX = 620;
+const STEP_PX = 100;
 /** Fewer nodes need no small map, and of more it would only be a stain. */
 const SMALL_MAP = { from: 24, upto: 1_500 };
 const FIT = { padding: { x: '64px', y: '40px' } as const, maxZoom: 1.15, minZoom: 0.03 };
@@ -30,12 +31,13 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
   const [store] = useState(() => new NodeStore());
   const [search, setSearch] = useState('');
   const [direction] = useState<Direction>(() => (innerWidth < NARROW_PX ? 'DOWN' : 'RIGHT'));
-  const [aspect, setAspect] = useState<number>();
+  const [room, setRoom] = useState<Room>();
   useLayoutEffect(() => {
     const { clientWidth = 0, clientHeight = 0 } = box.current ?? {};
-    setAspect(Math.max(0.6, Math.min(3, clientWidth / Math.max(clientHeight, 1))));
+    // In steps, so that a layout is found again.
+    setRoom({ width: Math.max(1, Math.round(clientWidth / STEP_PX)) * STEP_PX, height: Math.max(1, Math.round(clientHeight / STEP_PX)) * STEP_PX });
   }, []);
-  const layout = useLayout(shape, direction, aspect);
+  const layout = useLayout(shape, direction, room);
   useLayoutEffect(() => store.replace(nodes), [store, nodes]);
 
   const drawn = useMemo(() => drawnNodes(shape, layout, direction, chosen, search), [shape, layout, direction, chosen, search]);

@@ -59,7 +59,36 @@ function engine() {
 
 export const isEnd = (kind: string): boolean => kind === 'start' || kind === 'end';
 
-async function layOut(shape: Shape, direction: Direction, aspect: number): Promise<Layout> {
+/** The room that there is. */
+export interface Room {
+  width: number;
+  height: number;
+}
+
+/** ELK begins a new row sooner than it must. */
+const ROWS_WIDER = 1.3;
+
+/** Smaller than this nobody can read it. */
+const READABLE = 0.72;
+
+async function layOut(shape: Shape, direction: Direction, room: Room): Promise<Layout> {
+  if (shape.nodes.length > LARGE) return placed(shape, direction, room, QUICK);
+  const line = await placed(shape, direction, room, CAREFUL);
+  const scale = scaleOf(line, room);
+  if (direction === 'DOWN' || scale >= READABLE) return line;
+  const rows = await placed(shape, direction, room, { ...CAREFUL, ...ROWS });
+  return scaleOf(rows, room) > scale ? rows : line;
+}
+
+/** How large it can be drawn. */
+function scaleOf({ places }: Layout, room: Room): number {
+  const all = [...places.values()];
+  const width = Math.max(...all.map(({ x, width: w }) => x + w));
+  const height = Math.max(...all.map(({ y, height: h }) => y + h));
+  return Math.min(room.width / width, room.height / height);
+}
+
+async function placed(shape: Shape, direction: Direction, room: Room, how: LayoutOptions): Promise<Layout> {
   const children = shape.nodes.map(({ id, kind }) => ({ id, ...(isEnd(kind) ? END : NODE) }));
   const edges = shape.edges.map(({ from, to }) => ({ id: `${from} ${to}`, sources: [from], targets: [to] }));
   const graph: ElkNode = {
@@ -69,17 +98,16 @@ async function layOut(shape: Shape, direction: Direction, aspect: number): Promi
     layoutOptions: {
       'elk.algorithm': 'layered',
       'elk.direction': direction,
-      'elk.aspectRatio': aspect.toFixed(1),
+      'elk.aspectRatio': ((ROWS_WIDER * room.width) / room.height).toFixed(1),
       'elk.spacing.nodeNode': '24',
       'elk.layered.spacing.nodeNodeBetweenLayers': direction === 'RIGHT' ? '40' : '36',
       'elk.layered.spacing.edgeNodeBetweenLayers': '16',
-      ...(children.length > LARGE ? QUICK : CAREFUL),
-      ...(children.length <= LARGE && direction === 'RIGHT' && ROWS),
+      ...how,
     },
   };
-  const placed = await engine().layout(graph);
-  const places = (placed.children ?? []).map(({ id, x = 0, y = 0, width = 0, height = 0 }) => [id, { x, y, width, height }] as const);
-  const ways = (placed.edges ?? []).map((edge) => [edge.id, pointsOf(edge)] as const);
+  const done = await engine().layout(graph);
+  const places = (done.children ?? []).map(({ id, x = 0, y = 0, width = 0, height = 0 }) => [id, { x, y, width, height }] as const);
+  const ways = (done.edges ?? []).map((edge) => [edge.id, pointsOf(edge)] as const);
   return { places: new Map(places), ways: new Map(ways) };
 }
 
@@ -90,28 +118,28 @@ function pointsOf({ sections }: ElkExtendedEdge): Point[] {
 const KEPT_MAX = 24;
 const kept = new Map<string, Promise<Layout>>();
 
-function layoutOf(shape: Shape, direction: Direction, aspect: number): Promise<Layout> {
-  const key = `${shape.hash} ${direction} ${aspect.toFixed(1)}`;
+function layoutOf(shape: Shape, direction: Direction, room: Room): Promise<Layout> {
+  const key = `${shape.hash} ${direction} ${room.width} ${room.height}`;
   let layout = kept.get(key);
   if (!layout) {
     if (kept.size >= KEPT_MAX) kept.clear();
-    layout = layOut(shape, direction, aspect);
+    layout = layOut(shape, direction, room);
     kept.set(key, layout);
   }
   return layout;
 }
 
-export function useLayout(shape: Shape, direction: Direction, aspect: number | undefined): Layout | undefined {
+export function useLayout(shape: Shape, direction: Direction, room: Room | undefined): Layout | undefined {
   const [layout, setLayout] = useState<Layout>();
   useEffect(() => {
-    if (aspect === undefined) return;
+    if (!room) return;
     let wanted = true;
-    layoutOf(shape, direction, aspect).then((found) => {
+    layoutOf(shape, direction, room).then((found) => {
       if (wanted) setLayout(found);
     });
     return () => {
       wanted = false;
     };
-  }, [shape, direction, aspect]);
+  }, [shape, direction, room]);
   return layout;
 }
