@@ -25,7 +25,7 @@ async fn a_page_outlives_the_api_and_misses_nothing() {
     // One after the other, so that there is something left to do when the API is away.
     let job = stage.rig.submit("long", json!({})).await.job_id.to_string();
     let mut browser = stage.browse("recover.mjs", json!({"job": job})).await;
-    let mut hear = |browser: &mut stage::Browser| tokio::task::block_in_place(|| browser.hear());
+    let hear = |browser: &mut stage::Browser| tokio::task::block_in_place(|| browser.hear());
     assert_eq!(hear(&mut browser), "kill");
     stage.kill_api();
     assert_eq!(hear(&mut browser), "start");
@@ -156,4 +156,25 @@ async fn the_first_paint_is_soon_and_nothing_jumps() {
         assert!(page["paint"].as_u64().unwrap() < FIRST_PAINT_MS, "{text}");
         assert!(page["shifts"].as_f64().unwrap() < SHIFT_MAX, "{text}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_seal_of_a_job_is_handed_out_and_holds() {
+    let stage = Stage::new("portal_seal", 2).await;
+    let job = stage
+        .rig
+        .submit("chain", json!({}))
+        .await
+        .job_id
+        .to_string();
+    stage.rig.all_ended(DEADLINE).await;
+    stage.caught_up().await;
+    let file = stage.rig.dir.join("job.proof").display().to_string();
+    let given = json!({"job": job, "file": file});
+    let browser = stage.browse("seal.mjs", given).await;
+    let told = tokio::task::block_in_place(|| browser.finish());
+    let [key] = told.as_slice() else {
+        panic!("it says the key: {told:?}");
+    };
+    stage::strata(&["audit", "check", &file, "--key", key], &[]);
 }

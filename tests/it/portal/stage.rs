@@ -35,6 +35,9 @@ impl Stage {
     /// All roles as processes, and so many places for tasks.
     pub(super) async fn new(name: &str, places: u32) -> Self {
         let rig = Rig::new(name).await;
+        // Without it nobody signs the log.
+        let dir = rig.dir.display().to_string();
+        strata(&["audit", "key", "--make", "--data-dir", &dir], &[]);
         rig.writer.register_platforms().await.unwrap();
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", free.local_addr().unwrap());
@@ -96,17 +99,9 @@ impl Stage {
 
     /// What `strata` says, as JSON, to whoever asks this server.
     pub(super) fn strata(&self, args: &[&str]) -> Value {
-        let program = target().join("debug/strata");
-        let output = Command::new(program)
-            .args(args)
-            .args(["--output", "json"])
-            .env("STRATA_URL", &self.url)
-            .env("STRATA_KEY", &self.admin.key)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {said}");
-        serde_json::from_slice(&output.stdout).unwrap()
+        let asks = [("STRATA_URL", &*self.url), ("STRATA_KEY", &self.admin.key)];
+        let said = strata(&[args, &["--output", "json"]].concat(), &asks);
+        serde_json::from_slice(&said).unwrap()
     }
 
     pub(super) async fn caught_up(&self) {
@@ -114,6 +109,18 @@ impl Stage {
         let waited = projections::read::wait_for(&self.rig.pool, head, DEADLINE).await;
         waited.unwrap();
     }
+}
+
+/// What the command line prints; it must go well.
+pub(super) fn strata(args: &[&str], env: &[(&str, &str)]) -> Vec<u8> {
+    let mut command = Command::new(target().join("debug/strata"));
+    let command = command.args(args).envs(env.iter().copied());
+    let output = command
+        .output()
+        .expect("build it first: cargo build -p cli");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {said}");
+    output.stdout
 }
 
 async fn holder(rig: &Rig, role: Role, operator: bool) -> Holder {
