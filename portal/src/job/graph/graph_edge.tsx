@@ -2,15 +2,15 @@
 import { BaseEdge, type Edge, type EdgeProps, getSmoothStepPath } from '@xyflow/react';
 import { memo } from 'react';
 import type { Point } from './layout';
-import { useNode } from './node_store';
+import { useShown } from './node_store';
 
 export type GraphFlowEdge = Edge<{ way: readonly Point[] | undefined }, 'way'>;
 
 const CORNER = 9;
 
 export const GraphEdge = memo(function GraphEdge(props: EdgeProps<GraphFlowEdge>) {
-  const from = useNode(props.source)?.status;
-  const to = useNode(props.target)?.status;
+  const from = useShown(props.source).state?.status;
+  const to = useShown(props.target).state?.status;
   const points = props.data?.way ?? [];
   const path = points.length > 1 ? rounded(points) : getSmoothStepPath(props)[0];
   const way = from === 'SKIPPED' || to === 'SKIPPED' ? 'left' : from === 'COMPLETED' ? 'taken' : 'open';

@@ -7,14 +7,12 @@ import { between } from '../../ui/time';
 import type { NodeState } from '../queries';
 import type { Direction } from './layout';
 import { isEnd } from './layout';
-import { useNode } from './node_store';
+import { useShown } from './node_store';
 
 export interface GraphNodeData extends Record<string, unknown> {
   kind: string;
   handler: string | null;
   direction: Direction;
-  chosen: boolean;
-  found: boolean;
 }
 
 export type GraphFlowNode = FlowNode<GraphNodeData, 'step'>;
@@ -39,9 +37,9 @@ function Tries({ state }: { state: NodeState | undefined }) {
 }
 
 export const GraphNode = memo(function GraphNode({ id, data }: NodeProps<GraphFlowNode>) {
-  const state = useNode(id);
+  const { state, chosen, found } = useShown(id);
   const status = state?.status ?? 'PENDING';
-  const { kind, direction, chosen, found } = data;
+  const { kind, direction } = data;
   const counts = kind === 'fan_out' ? state?.childCounts : undefined;
   const [from, to] = direction === 'RIGHT' ? [Position.Left, Position.Right] : [Position.Top, Position.Bottom];
   const words = counts && counts.total > 0 ? `${doneOf(counts).toLocaleString()} of ${counts.total.toLocaleString()}` : detail(state);

@@ -1,5 +1,5 @@
 // The whole graph of a job, from its first second on. Only what is in sight is drawn.
-import { Background, Controls, MiniMap, ReactFlow, type ReactFlowInstance } from '@xyflow/react';
+import { Background, Controls, type NodeHandle, Position, ReactFlow, type ReactFlowInstance } from '@xyflow/react';
 import '@xyflow/react/dist/base.css';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { Wait } from '../../ui/notes';
@@ -7,15 +7,18 @@ import type { NodeState, Shape } from '../queries';
 import './graph.css';
 import { GraphEdge, type GraphFlowEdge } from './graph_edge';
 import { type GraphFlowNode, GraphNode } from './graph_node';
-import { type Direction, type Room, useLayout } from './layout';
+import { type Direction, type Layout, type Room, useLayout } from './layout';
 import { NodeStore, Nodes } from './node_store';
+import { Overview } from './overview';
 
 const nodeTypes = { step: GraphNode };
 const edgeTypes = { way: GraphEdge };
 const NARROW_PX = 620;
 const STEP_PX = 100;
-/** Fewer nodes need no small map, and of more it would only be a stain. */
-const SMALL_MAP = { from: 24, upto: 1_500 };
+/** Fewer nodes need no small map. */
+const OVERVIEW_FROM = 24;
+/** With more nodes only a part is drawn at a time: at the least zoom some hundreds fit into the window. */
+const LARGE = { from: 800, zoom: 0.3, begin: 0.75 };
 const FIT = { padding: { x: '64px', y: '40px' } as const, maxZoom: 1.15, minZoom: 0.03 };
 
 interface Props {
@@ -38,9 +41,11 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
     setRoom({ width: Math.max(1, Math.round(clientWidth / STEP_PX)) * STEP_PX, height: Math.max(1, Math.round(clientHeight / STEP_PX)) * STEP_PX });
   }, []);
   const layout = useLayout(shape, direction, room);
+  const many = shape.nodes.length;
+  const isLarge = many >= LARGE.from;
   useLayoutEffect(() => store.replace(nodes), [store, nodes]);
 
-  const drawn = useMemo(() => drawnNodes(shape, layout, direction, chosen, search), [shape, layout, direction, chosen, search]);
+  const drawn = useMemo(() => drawnNodes(shape, layout, direction), [shape, layout, direction]);
   const edges = useMemo(
     () =>
       shape.edges.map(({ from, to }) => ({
@@ -52,21 +57,23 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
       })),
     [shape, layout],
   );
-  const finding = useMemo(() => drawn.filter(({ data }) => data.found).map(({ id }) => ({ id })), [drawn]);
+  useLayoutEffect(() => store.mark('chosen', new Set(chosen ? [chosen] : [])), [store, chosen]);
 
   useEffect(() => {
-    if (finding.length > 0) flow.current?.fitView({ nodes: finding, duration: 250, maxZoom: 1.1 });
-  }, [finding]);
+    const words = search.trim().toLowerCase();
+    const found = words ? shape.nodes.filter(({ id }) => id.toLowerCase().includes(words)) : [];
+    store.mark('found', new Set(found.map(({ id }) => id)));
+    if (found.length > 0) flow.current?.fitView({ nodes: found.map(({ id }) => ({ id })), duration: 250, maxZoom: 1.1 });
+  }, [store, shape, search]);
 
   useEffect(() => {
     if (!layout || !box.current) return;
     // The panel beside it came or went.
-    const watcher = new ResizeObserver(() => void flow.current?.fitView(FIT));
+    const watcher = new ResizeObserver(() => !isLarge && void flow.current?.fitView(FIT));
     watcher.observe(box.current);
     return () => watcher.disconnect();
-  }, [layout]);
+  }, [layout, isLarge]);
 
-  const many = shape.nodes.length;
   return (
     <Nodes value={store}>
       <div className="graph card" ref={box} data-graph data-nodes={many} data-laid-out={layout ? true : undefined}>
@@ -82,9 +89,8 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
             }}
             onNodeClick={(_, node) => onChoose(node.id === chosen ? null : node.id)}
             onPaneClick={() => onChoose(null)}
-            fitView
-            fitViewOptions={FIT}
-            minZoom={0.03}
+            {...(isLarge ? { defaultViewport: beginning(layout, room) } : { fitView: true, fitViewOptions: FIT })}
+            minZoom={isLarge ? LARGE.zoom : FIT.minZoom}
             maxZoom={1.8}
             onlyRenderVisibleElements
             nodesDraggable={false}
@@ -97,9 +103,7 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
           >
             <Background gap={22} size={1.2} color="var(--line)" />
             <Controls showInteractive={false} position="bottom-left" />
-            {many >= SMALL_MAP.from && many <= SMALL_MAP.upto && (
-              <MiniMap pannable zoomable ariaLabel="The whole graph, small" nodeClassName={(node) => `small-${store.get(node.id)?.status ?? 'PENDING'}`} />
-            )}
+            {many >= OVERVIEW_FROM && <Overview layout={layout} store={store} onGo={(x, y) => flow.current?.setCenter(x, y, { zoom: 0.8, duration: 250 })} />}
           </ReactFlow>
         )}
         {many > 12 && (
@@ -117,15 +121,33 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
   );
 }
 
-function drawnNodes(shape: Shape, layout: ReturnType<typeof useLayout>, direction: Direction, chosen: string | null, search: string): GraphFlowNode[] {
+function drawnNodes(shape: Shape, layout: Layout | undefined, direction: Direction): GraphFlowNode[] {
   if (!layout) return [];
-  const words = search.trim().toLowerCase();
   return shape.nodes.flatMap(({ id, kind, handler }) => {
     const place = layout.places.get(id);
     if (!place) return [];
     const { x, y, width, height } = place;
-    const found = words !== '' && id.toLowerCase().includes(words);
-    const data = { kind, handler, direction, chosen: id === chosen, found };
-    return [{ id, type: 'step' as const, position: { x, y }, width, height, data }];
+    const data = { kind, handler, direction };
+    // With sizes and handles that are known, only nodes in sight are ever drawn; else each is drawn once to be measured.
+    const size = { width, height };
+    return [{ id, type: 'step' as const, position: { x, y }, ...size, measured: size, handles: handlesOf(kind, direction, size), data }];
   });
+}
+
+function handlesOf(kind: string, direction: Direction, { width, height }: { width: number; height: number }): NodeHandle[] {
+  const isAcross = direction === 'RIGHT';
+  const [from, to] = isAcross ? [Position.Left, Position.Right] : [Position.Top, Position.Bottom];
+  const dot = { width: 1, height: 1 };
+  const handles: NodeHandle[] = [
+    { type: 'target', position: from, ...dot, x: isAcross ? 0 : width / 2, y: isAcross ? height / 2 : 0 },
+    { type: 'source', position: to, ...dot, x: isAcross ? width : width / 2, y: isAcross ? height / 2 : height },
+  ];
+  return handles.filter(({ type }) => (type === 'target' ? kind !== 'start' : kind !== 'end'));
+}
+
+/** A large graph opens where it begins. */
+function beginning({ places }: Layout, room: Room | undefined) {
+  const [first] = [...places.values()].sort((a, b) => a.x - b.x);
+  const y = (room?.height ?? 0) / 2 - (first?.y ?? 0) * LARGE.begin;
+  return { x: 40, y, zoom: LARGE.begin };
 }

@@ -3,6 +3,7 @@ import ELK, { type ElkExtendedEdge, type ElkNode, type LayoutOptions } from 'elk
 import workerUrl from 'elkjs/lib/elk-worker.min.js?url';
 import { useEffect, useState } from 'react';
 import type { Shape } from '../queries';
+import { inLayers } from './layers';
 
 export type Direction = 'RIGHT' | 'DOWN';
 
@@ -43,13 +44,6 @@ const ROWS: LayoutOptions = {
   'elk.layered.wrapping.correctionFactor': '1.2',
 };
 
-const QUICK: LayoutOptions = {
-  'elk.layered.crossingMinimization.strategy': 'NONE',
-  'elk.layered.nodePlacement.strategy': 'SIMPLE',
-  'elk.layered.layering.strategy': 'LONGEST_PATH_SOURCE',
-  'elk.edgeRouting': 'POLYLINE',
-};
-
 let elk: InstanceType<typeof ELK> | undefined;
 
 function engine() {
@@ -58,6 +52,8 @@ function engine() {
 }
 
 export const isEnd = (kind: string): boolean => kind === 'start' || kind === 'end';
+
+const sizeOf = (kind: string) => (isEnd(kind) ? END : NODE);
 
 /** The room that there is. */
 export interface Room {
@@ -72,7 +68,7 @@ const ROWS_WIDER = 1.3;
 const READABLE = 0.72;
 
 async function layOut(shape: Shape, direction: Direction, room: Room): Promise<Layout> {
-  if (shape.nodes.length > LARGE) return placed(shape, direction, room, QUICK);
+  if (shape.nodes.length > LARGE) return inLayers(shape, direction, sizeOf);
   const line = await placed(shape, direction, room, CAREFUL);
   const scale = scaleOf(line, room);
   if (direction === 'DOWN' || scale >= READABLE) return line;
@@ -89,7 +85,7 @@ function scaleOf({ places }: Layout, room: Room): number {
 }
 
 async function placed(shape: Shape, direction: Direction, room: Room, how: LayoutOptions): Promise<Layout> {
-  const children = shape.nodes.map(({ id, kind }) => ({ id, ...(isEnd(kind) ? END : NODE) }));
+  const children = shape.nodes.map(({ id, kind }) => ({ id, ...sizeOf(kind) }));
   const edges = shape.edges.map(({ from, to }) => ({ id: `${from} ${to}`, sources: [from], targets: [to] }));
   const graph: ElkNode = {
     id: 'graph',
