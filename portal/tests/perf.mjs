@@ -15,6 +15,8 @@ for (const job of given.jobs) {
   await page.waitForSelector('[data-panel]');
   const usable = Date.now() - began;
   await page.keyboard.press('Escape');
+  await page.waitForSelector('[data-panel]', { state: 'detached' });
+  await page.waitForFunction(() => new Promise((done) => requestIdleCallback(() => done(true))));
 
   const pane = await page.locator('.graph').boundingBox();
   const [x, y] = [pane.x + pane.width / 2, pane.y + pane.height - 40];

@@ -10,6 +10,7 @@ import { type GraphFlowNode, GraphNode } from './graph_node';
 import { type Direction, type Layout, type Room, useLayout } from './layout';
 import { NodeStore, Nodes } from './node_store';
 import { Overview } from './overview';
+import { useNear } from './use_near';
 
 const nodeTypes = { step: GraphNode };
 const edgeTypes = { way: GraphEdge };
@@ -57,14 +58,20 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
       })),
     [shape, layout],
   );
+  const begin = useMemo(() => (isLarge && layout ? beginning(layout, room) : undefined), [isLarge, layout, room]);
+  const near = useNear(drawn, edges, begin, room);
   useLayoutEffect(() => store.mark('chosen', new Set(chosen ? [chosen] : [])), [store, chosen]);
 
   useEffect(() => {
     const words = search.trim().toLowerCase();
     const found = words ? shape.nodes.filter(({ id }) => id.toLowerCase().includes(words)) : [];
     store.mark('found', new Set(found.map(({ id }) => id)));
-    if (found.length > 0) flow.current?.fitView({ nodes: found.map(({ id }) => ({ id })), duration: 250, maxZoom: 1.1 });
-  }, [store, shape, search]);
+    const place = layout?.places.get(found[0]?.id ?? '');
+    if (!place) return;
+    // Of a large graph the others may not be drawn.
+    if (isLarge) flow.current?.setCenter(place.x + place.width / 2, place.y + place.height / 2, { zoom: LARGE.begin });
+    else flow.current?.fitView({ nodes: found.map(({ id }) => ({ id })), duration: 250, maxZoom: 1.1 });
+  }, [store, shape, search, layout, isLarge]);
 
   useEffect(() => {
     if (!layout || !box.current) return;
@@ -80,8 +87,9 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
         {!layout && <Wait what="the graph" />}
         {layout && (
           <ReactFlow<GraphFlowNode, GraphFlowEdge>
-            nodes={drawn}
-            edges={edges}
+            nodes={near.nodes}
+            edges={near.edges}
+            onMove={near.onMove}
             nodeTypes={nodeTypes}
             edgeTypes={edgeTypes}
             onInit={(instance) => {
@@ -89,7 +97,7 @@ export function GraphView({ shape, nodes, chosen, onChoose }: Props) {
             }}
             onNodeClick={(_, node) => onChoose(node.id === chosen ? null : node.id)}
             onPaneClick={() => onChoose(null)}
-            {...(isLarge ? { defaultViewport: beginning(layout, room) } : { fitView: true, fitViewOptions: FIT })}
+            {...(begin ? { defaultViewport: begin } : { fitView: true, fitViewOptions: FIT })}
             minZoom={isLarge ? LARGE.zoom : FIT.minZoom}
             maxZoom={1.8}
             onlyRenderVisibleElements
