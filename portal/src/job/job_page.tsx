@@ -73,7 +73,11 @@ export default function JobPage({ id }: { id: string }) {
           <strong>The request was taken back{request.reason ? `: ${request.reason}` : ''}.</strong>
         </div>
       )}
-      {newest && <TravelBar id={id} newest={newest} shown={shown?.events.nodes[0]} isTravelling={at !== undefined} />}
+      {newest ? (
+        <TravelBar id={id} newest={newest} shown={shown?.events.nodes[0]} isTravelling={at !== undefined} />
+      ) : (
+        <div className="travel card travel-place" />
+      )}
       {from !== undefined && at !== undefined && from !== at && <DiffView id={id} from={from} to={at} />}
       <Tabs tabs={TABS} active={active} label="Parts of the job" />
       <div className="job-body" data-with-panel={node ? true : undefined}>

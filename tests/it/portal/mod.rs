@@ -9,8 +9,8 @@ use self::stage::{DEADLINE, Stage};
 
 /// Most that a first page may take, in milliseconds, on this machine with everything else on it.
 const FIRST_PAINT_MS: u64 = 1_000;
-/// What the web vitals call a good layout shift is a tenth; here next to nothing moves.
-const SHIFT_MAX: f64 = 0.02;
+/// What the web vitals call a good layout shift is a tenth; here it is half of that at most.
+const SHIFT_MAX: f64 = 0.05;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_keyboard_alone_submits_watches_opens_and_cancels() {
