@@ -43,7 +43,7 @@ export default function JobPage({ id }: { id: string }) {
   const from = usePosition('from');
   const [tab] = useParam('tab');
   const [node, setNode] = useParam('node');
-  const { now, shown, request, openJob, shape, refusal, loading, isMissing, reload } = useJob(id, at);
+  const { now, shown, request, openJob, shape, refusal, isMissing, reload } = useJob(id, at);
   const newest = now?.events.nodes[0];
   const tick = useMemo(() => `${now?.position}`, [now]);
   const active = TABS.find((one) => one.id === tab)?.id ?? 'graph';
@@ -67,7 +67,6 @@ export default function JobPage({ id }: { id: string }) {
         {(now || request) && <JobActions id={id} job={now} quarantined={openJob?.quarantined ?? false} onDone={reload} />}
       </JobHeader>
       {refusal && <Wrong refusal={refusal} />}
-      {loading && <Wait what="the job" />}
       {request?.status === 'withdrawn' && (
         <div className="note warm" role="note">
           <strong>The request was taken back{request.reason ? `: ${request.reason}` : ''}.</strong>

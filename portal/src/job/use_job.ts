@@ -23,7 +23,6 @@ export function useJob(id: string, at: number | undefined) {
     openJob: live.data?.openJob ?? undefined,
     shape: shape.data?.workflow ?? undefined,
     refusal: live.refusal ?? (at === undefined ? undefined : then.refusal) ?? shape.refusal,
-    loading: live.loading && !live.data,
     isMissing: live.data !== undefined && !now && !requestId,
     reload: live.reload,
   };
