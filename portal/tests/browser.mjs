@@ -41,6 +41,8 @@ export async function open({ width = 1280, height = 800, scheme = 'light', token
   }
   const close = async () => {
     await browser.close();
+    // Nothing more is heard; an open pipe would keep the program.
+    process.stdin.destroy();
     assert.deepEqual(faults, [], 'nothing fails in the pages');
     assert.deepEqual(outside, [], 'no request leaves the host');
   };
@@ -50,10 +52,11 @@ export async function open({ width = 1280, height = 800, scheme = 'light', token
 /** Says something to the test. */
 export const say = (...words) => console.log(words.join(' '));
 
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+let lines;
 
 /** Waits for the test to say this. */
 export async function hear(expected) {
+  lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const { value } = await lines.next();
   assert.equal(value, expected);
 }

@@ -71,7 +71,7 @@ impl Stage {
 
     /// Without a word to anybody.
     pub(super) fn kill_api(&mut self) {
-        self.api = None;
+        drop(self.api.take());
     }
 
     pub(super) async fn holder(&self, role: Role) -> Holder {
@@ -99,7 +99,8 @@ impl Stage {
 
     /// What `strata` says, as JSON, to whoever asks this server.
     pub(super) fn strata(&self, args: &[&str]) -> Value {
-        let asks = [("STRATA_URL", &*self.url), ("STRATA_KEY", &self.admin.key)];
+        let (url, key) = (self.url.as_str(), self.admin.key.as_str());
+        let asks = [("STRATA_URL", url), ("STRATA_KEY", key)];
         let said = strata(&[args, &["--output", "json"]].concat(), &asks);
         serde_json::from_slice(&said).unwrap()
     }
