@@ -89,7 +89,7 @@ impl Stage {
         let dist = root().join("portal/dist/index.html");
         assert!(
             dist.exists(),
-            "build the portal first: ./strata test does, or: npm ci && npm run build, in portal"
+            "build the portal first: ./strata test does, or: npm install --no-save && npm run build, in portal"
         );
         let mut given = json!({"url": self.url, "token": self.token(&self.admin).await});
         let fields = more.as_object().cloned().unwrap_or_default();
