@@ -23,7 +23,7 @@ export function inLayers(shape: Shape, direction: Direction, size: (kind: string
     };
     const weights = new Map(layer.map((id) => [id, weight(id)]));
     layer.sort((a, b) => (weights.get(a) ?? 0) - (weights.get(b) ?? 0));
-    layer.forEach((id, index, all) => rank.set(id, index - all.length / 2));
+    for (const [index, id] of layer.entries()) rank.set(id, index - layer.length / 2);
     layers.push(layer);
     const next: string[] = [];
     for (const to of layer.flatMap((id) => after.get(id) ?? [])) {
