@@ -23,13 +23,13 @@ fn main() -> io::Result<()> {
             .to_string()
     };
     files.sort_by_key(name);
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let mut table = String::from("pub(super) static FILES: &[File] = &[\n");
     for file in &files {
-        entry(&name(file), file, &mut table)?;
+        entry(&name(file), file, &out, &mut table)?;
     }
     table.push_str("];\n");
-    let out = env::var_os("OUT_DIR").map(PathBuf::from);
-    fs::write(out.unwrap_or_default().join("portal.rs"), table)
+    fs::write(out.join("portal.rs"), table)
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -44,20 +44,23 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-fn entry(name: &str, file: &Path, table: &mut String) -> io::Result<()> {
-    let file = file.canonicalize()?;
-    let mut packed = file.clone().into_os_string();
-    packed.push(".br");
-    let packed = PathBuf::from(packed);
-    let packed = match packed.exists() {
-        true => format!("Some(include_bytes!({packed:?}))"),
-        false => "None".to_owned(),
+/// A row of the table. What it includes is a copy: the pages may be built anew before the compiler comes to it.
+fn entry(name: &str, file: &Path, out: &Path, table: &mut String) -> io::Result<()> {
+    let content = fs::read(file)?;
+    let (kind, tag) = (kind_of(file), hash_of(&content));
+    let copy = out.join(name.replace('/', "+"));
+    fs::write(&copy, content)?;
+    let packed = match fs::read(file.with_added_extension("br")) {
+        Ok(content) => {
+            let copy = copy.with_added_extension("br");
+            fs::write(&copy, content)?;
+            format!("Some(include_bytes!({copy:?}))")
+        }
+        Err(_) => "None".to_owned(),
     };
-    let kind = kind_of(&file);
-    let tag = hash_of(&fs::read(&file)?);
     writeln!(
         table,
-        "    File {{ path: \"/{name}\", kind: {kind:?}, tag: \"\\\"{tag:016x}\\\"\", plain: include_bytes!({file:?}), packed: {packed} }},"
+        "    File {{ path: \"/{name}\", kind: {kind:?}, tag: \"\\\"{tag:016x}\\\"\", plain: include_bytes!({copy:?}), packed: {packed} }},"
     )
     .map_err(io::Error::other)
 }
