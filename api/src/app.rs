@@ -5,10 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use commands::access::Access;
 use commands::write::Writer;
+use domain::event::checkpoint::PublicKey;
 use futures_util::future::BoxFuture;
 use projections::callbacks::guard::Rules;
 use projections::travel::Traveller;
 use sqlx::PgPool;
+use tokio::sync::Semaphore;
 
 use crate::auth::Limiter;
 use crate::door::Door;
@@ -16,6 +18,9 @@ use crate::graphql::Schema;
 use crate::live::Live;
 use crate::ops::fleet::Fleet;
 use crate::places::Places;
+
+/// Proofs that are made at once; each reads all events of a job.
+const PROOFS_MAX: usize = 2;
 
 /// How the API behaves.
 #[derive(Debug, Clone)]
@@ -38,6 +43,8 @@ pub struct Options {
     pub body_bytes_max: usize,
     /// Where callbacks may go; the same rules as those of whoever sends them.
     pub callback_rules: Rules,
+    /// Who signs checkpoints of the log; without it there are no proofs to hand out.
+    pub audit_key: Option<PublicKey>,
 }
 
 impl Default for Options {
@@ -52,6 +59,7 @@ impl Default for Options {
             subscriptions_max: 64,
             body_bytes_max: 1024 * 1024,
             callback_rules: Rules::default(),
+            audit_key: None,
         }
     }
 }
@@ -100,6 +108,8 @@ impl App {
             live: live.clone(),
             fleet,
             callback_rules: options.callback_rules.clone(),
+            audit_key: options.audit_key.clone(),
+            proving: Arc::new(Semaphore::new(PROOFS_MAX)),
             traveller: Traveller::new(pool.clone(), Arc::new(writer.definitions.catalog().clone())),
         };
         let access = core.access.clone();
@@ -134,5 +144,8 @@ pub(crate) struct Core {
     pub(crate) live: Live,
     pub(crate) fleet: Fleet,
     pub(crate) callback_rules: Rules,
+    pub(crate) audit_key: Option<PublicKey>,
+    /// Places of those who want a proof.
+    pub(crate) proving: Arc<Semaphore>,
     pub(crate) traveller: Traveller,
 }

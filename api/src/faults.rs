@@ -48,6 +48,18 @@ impl From<projections::Error> for Fault {
                 error.to_string(),
                 format!("ask for position {since} or later"),
             ),
+            projections::Error::NotSigned(_) => Self::new(
+                Category::Unavailable,
+                "NOT_SIGNED",
+                error.to_string(),
+                "try again in a few seconds",
+            ),
+            projections::Error::Proof(_) => Self::new(
+                Category::Internal,
+                "NOT_PROVEN",
+                error.to_string(),
+                "find out where, on the machine with the database: strata audit verify",
+            ),
             projections::Error::Database(source) => Self::unavailable(source),
             _ => Self::internal(&error),
         }

@@ -460,6 +460,7 @@ impl House {
             .env_remove("CARGO_TARGET_DIR")
             .env("STRATA_TEST_PYTHON", "/bin/true")
             .env("STRATA_TEST_NODE", "/bin")
+            .env("STRATA_TEST_CHROMIUM", "/bin/true")
             .env("CARGO_HOME", &self.folder);
         for variable in [
             "STRATA_DATABASE_URL",

@@ -26,6 +26,8 @@ mod log;
 #[cfg(test)]
 mod observe;
 #[cfg(test)]
+mod portal;
+#[cfg(test)]
 mod purity;
 #[cfg(test)]
 mod replay;

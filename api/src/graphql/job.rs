@@ -16,6 +16,7 @@ use super::loaders::{
 };
 use super::node::{Attempt, Node, NodeCounts};
 use super::page;
+use super::proof::{self, Proof};
 use super::query::clean;
 use super::request::Request;
 use super::travel::{self, Moment, Then, only_now};
@@ -461,6 +462,12 @@ impl Job {
             read::TaskResult::cursor,
             Attempt,
         ))
+    }
+
+    /// All its events of now with a signed checkpoint of the log, which was checked just now: what `strata audit check` takes.
+    #[graphql(complexity = 20_000)]
+    async fn proof(&self, ctx: &Context<'_>) -> async_graphql::Result<Proof> {
+        Ok(proof::of(ctx, &self.0.job_id).await?)
     }
 
     /// When each node was what; for a picture of the time it took.

@@ -11,8 +11,10 @@ use sqlx::PgPool;
 
 use crate::error::Fault;
 
-/// Nodes of one job that come with it; more are asked for by pages.
-pub(super) const NODES_MAX: i64 = 1_000;
+/// Nodes of one job that come with it: as many as a workflow may have.
+pub(super) const NODES_MAX: i64 = 5_000;
+/// Nodes of each job when they are asked for of several at once.
+const NODES_OF_EACH_MAX: i64 = 1_000;
 /// Attempts of one node that come with it.
 pub(super) const ATTEMPTS_MAX: i64 = 50;
 /// Jobs made from one job that come with it.
@@ -111,7 +113,11 @@ impl Loader<NodesOf> for Rows {
 
     async fn load(&self, keys: &[NodesOf]) -> Result<HashMap<NodesOf, Self::Value>, Fault> {
         let ids: Vec<String> = keys.iter().map(|key| key.0.clone()).collect();
-        let rows = read::nodes_of_jobs(&self.pool, &ids, NODES_MAX).await?;
+        let each = match ids.len() {
+            1 => NODES_MAX,
+            _ => NODES_OF_EACH_MAX,
+        };
+        let rows = read::nodes_of_jobs(&self.pool, &ids, each).await?;
         Ok(grouped(rows, |row| NodesOf(row.job_id.clone())))
     }
 }

@@ -17,6 +17,7 @@ mod loaders;
 mod mutation;
 mod node;
 mod page;
+mod proof;
 mod query;
 mod request;
 mod revision;

@@ -1,4 +1,6 @@
-//! Pages for people: where one lands, signing in, and an explorer for GraphQL. They need nothing from outside.
+//! Pages for people: the portal, signing in, and an explorer for GraphQL. They need nothing from outside.
+
+mod portal;
 
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, SET_COOKIE};
@@ -18,19 +20,19 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 
 pub(crate) fn router() -> Router<App> {
     Router::new()
-        .route("/", get(|| page(include_str!("index.html"))))
+        .merge(portal::router())
         .route("/graphiql", get(|| page(include_str!("explorer.html"))))
         .route("/sign-in", get(|| page(include_str!("sign_in.html"))))
         .route(
-            "/assets/pages.css",
+            "/pages/pages.css",
             get(|| file("text/css", include_str!("pages.css"))),
         )
         .route(
-            "/assets/explorer.js",
+            "/pages/explorer.js",
             get(|| file("text/javascript", include_str!("explorer.js"))),
         )
         .route(
-            "/assets/sign_in.js",
+            "/pages/sign_in.js",
             get(|| file("text/javascript", include_str!("sign_in.js"))),
         )
         .route("/auth/sign-in", post(sign_in))

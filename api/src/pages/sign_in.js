@@ -14,7 +14,7 @@ async function signIn() {
     body: JSON.stringify({ token }),
   });
   if (answer.ok) {
-    location.replace('/graphiql');
+    location.replace('/');
     return;
   }
   const { error } = await answer.json();

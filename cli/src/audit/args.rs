@@ -141,7 +141,7 @@ pub(crate) struct CheckpointArgs {
 }
 
 /// The text of a key, or a file with it.
-fn public_key(text: &str) -> Result<PublicKey, String> {
+pub(crate) fn public_key(text: &str) -> Result<PublicKey, String> {
     PublicKey::parse(text).or_else(|refused| {
         let kept = std::fs::read_to_string(text).map_err(|_| refused.to_string())?;
         PublicKey::parse(kept.trim()).map_err(|error| format!("{text}: {error}"))

@@ -1,6 +1,7 @@
 //! `strata api`: answers portals, partners and the command line over HTTP. Any number may run.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 
 use api::ops::{self, LAG_EVENTS_MAX, Ops, fleet::Fleet, sampler};
@@ -8,6 +9,7 @@ use api::{App, Blobs};
 use bus::Bus;
 use bytes::Bytes;
 use clap::Args;
+use domain::event::checkpoint::PublicKey;
 use futures_util::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -15,10 +17,12 @@ use tokio_util::sync::CancellationToken;
 use workers::store::{Store, StoreError};
 
 use super::args::ApiArgs;
+use super::audit::AuditKeyArgs;
 use super::budget::Budget;
 use super::callbacks::CallbackArgs;
 use super::migrate;
 use super::stack::{Stack, Write};
+use crate::audit::args::public_key;
 use crate::exit::{Exit, Stop};
 use crate::output::Console;
 use crate::{logging, runtime};
@@ -38,6 +42,21 @@ pub(crate) struct Face {
     /// Requests per second of one key, 0 for no limit; bursts may be four times that
     #[arg(long, value_name = "N", default_value_t = 500)]
     pub(crate) rate_limit: u32,
+    /// Who signs checkpoints of the log, as its public key or a file with it: proofs of jobs are checked with it [default: that of
+    /// the data directory]
+    #[arg(long, value_name = "KEY", env = "STRATA_PROOF_KEY", value_parser = public_key, hide_short_help = true)]
+    pub(crate) proof_key: Option<PublicKey>,
+}
+
+impl Face {
+    /// The key that is named, else that of the data directory, if it has one.
+    fn audit_key(&self, data_dir: &Path) -> anyhow::Result<Option<PublicKey>> {
+        if self.proof_key.is_some() {
+            return Ok(self.proof_key.clone());
+        }
+        let own = AuditKeyArgs { audit_key: None }.find(data_dir)?;
+        Ok(own.map(|key| key.public()))
+    }
 }
 
 pub(crate) fn run(args: &ApiArgs, console: &mut Console<'_>) -> anyhow::Result<Exit> {
@@ -50,7 +69,8 @@ pub(crate) fn run(args: &ApiArgs, console: &mut Console<'_>) -> anyhow::Result<E
         let write = stack.write(&budget, Some(bus.clone())).await?;
         budget.announce(&write.pool).await;
         let store = stack.store(&args.store)?;
-        let serving = start(&args.face, &args.callbacks, &write, bus, store, &stop).await?;
+        let key = args.face.audit_key(&args.stack.data_dir)?;
+        let serving = start(&args.face, key, &args.callbacks, &write, bus, store, &stop).await?;
         console.talk(&format!("the API answers on {}", serving.url))?;
         let ended = tokio::select! {
             () = stop.cancelled() => Ok(Exit::Ok),
@@ -77,6 +97,7 @@ pub(crate) struct Serving {
 /// Begins to listen and to answer. From `leaving` on it is not ready.
 pub(crate) async fn start(
     face: &Face,
+    audit_key: Option<PublicKey>,
     callbacks: &CallbackArgs,
     write: &Write,
     bus: Bus,
@@ -103,6 +124,7 @@ pub(crate) async fn start(
     let options = api::Options {
         public_url: public_url.clone(),
         callback_rules: callbacks.rules(),
+        audit_key,
         cors_origins: face.cors_origins.clone(),
         rate_per_second: Some(face.rate_limit).filter(|rate| *rate > 0),
         ..api::Options::default()

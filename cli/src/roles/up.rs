@@ -132,11 +132,23 @@ async fn start_roles(
     let [stop_projector, stop_worker] = stops.clone();
     let callbacks = args.callbacks.clone();
     let its_bus = bus.clone();
-    let serving = api::start(&args.face, &callbacks, &write, its_bus, store.clone(), stop).await?;
+    let notary = args.audit.own(&args.stack.data_dir)?;
+    let signer = args.face.proof_key.clone();
+    let signer = Some(signer.unwrap_or_else(|| notary.key.public()));
+    let serving = api::start(
+        &args.face,
+        signer,
+        &callbacks,
+        &write,
+        its_bus,
+        store.clone(),
+        stop,
+    )
+    .await?;
     let told = projector::Projecting {
         callbacks,
         base_url: serving.public_url.clone(),
-        notary: Some(args.audit.own(&args.stack.data_dir)?),
+        notary: Some(notary),
     };
     let projecting = projector::work(&write, bus.clone(), told, stop_projector);
     let projecting = tokio::spawn(projecting);

@@ -74,6 +74,9 @@ const NODE: &str =
             updated_at, dispatched_pos
      from dagapp.dag_node_states";
 
+/// Nodes that a workflow may have.
+const NODES_MAX: i64 = 5_000;
+
 /// The nodes of several jobs without the children of fan-outs, at most `each` of every job.
 pub async fn nodes_of_jobs(pool: &PgPool, jobs: &[String], each: i64) -> Result<Vec<Node>, Error> {
     let rows = sqlx::query_as(
@@ -87,7 +90,8 @@ pub async fn nodes_of_jobs(pool: &PgPool, jobs: &[String], each: i64) -> Result<
              order by ordinal limit $2
          ) n order by n.job_id, n.ordinal",
     );
-    Ok(rows.bind(jobs).bind(limit(each)).fetch_all(pool).await?)
+    let each = each.clamp(1, NODES_MAX);
+    Ok(rows.bind(jobs).bind(each).fetch_all(pool).await?)
 }
 
 /// Which children of a fan-out to list.
