@@ -126,13 +126,20 @@ async fn refused(rig: &Rig, traveller: &Traveller, old: &str, floor: i64) {
     assert!(rig.writer.log.read_log(0, 10).await.is_err());
     assert!(rig.writer.log.read_streams(&[stream]).await.is_err());
 
+    refused_by_the_api(rig, old, now.pos).await;
+    let (code, _, talk) = ended(rig, &["projection", "rebuild", "--all"]).await;
+    assert_ne!(code, Some(0));
+    assert!(
+        talk.contains("archived") && talk.contains("strata archive restore"),
+        "{talk}"
+    );
+}
+
+async fn refused_by_the_api(rig: &Rig, old: &str, now: i64) {
     let server = Server::start(rig).await;
     for query in [
         format!("{{ job(id: \"{old}\") {{ events {{ edges {{ cursor }} }} }} }}"),
-        format!(
-            "{{ job(id: \"{old}\", asOf: {{ pos: {} }}) {{ status }} }}",
-            now.pos
-        ),
+        format!("{{ job(id: \"{old}\", asOf: {{ pos: {now} }}) {{ status }} }}"),
         "{ jobs(asOf: { pos: 1 }) { edges { cursor } } }".to_owned(),
         format!(
             "{{ stateDiff(jobId: \"{old}\", from: {{ pos: 1 }}, to: {{ pos: 2 }}) {{ changed }} }}"
@@ -152,13 +159,6 @@ async fn refused(rig: &Rig, traveller: &Traveller, old: &str, floor: i64) {
         )
         .await;
     assert_eq!(listed["job"]["status"], "COMPLETED");
-
-    let (code, _, talk) = ended(rig, &["projection", "rebuild", "--all"]).await;
-    assert_ne!(code, Some(0));
-    assert!(
-        talk.contains("archived") && talk.contains("strata archive restore"),
-        "{talk}"
-    );
 }
 
 /// Verifying says what it has not read, and reads it when it is asked to.

@@ -130,7 +130,7 @@ async fn live(rig: &Rig, dir: &Path) -> Vec<(&'static str, String)> {
     let retried = rig.writer.retry(cancelled, "test").await;
     // It would nap again; what matters is that it begins with what was taken over.
     rig.writer
-        .cancel(retried.unwrap().job_id, "enough", "test")
+        .cancel(retried.unwrap().submitted.job_id, "enough", "test")
         .await
         .unwrap();
     rig.all_ended(DEADLINE).await;

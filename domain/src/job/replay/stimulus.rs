@@ -29,16 +29,6 @@ pub(super) enum Stimulus {
 
 /// What an event answers that does not follow from the ones before it.
 pub(super) fn of(state: &State, event: &Event) -> Stimulus {
-    let report = |node: &NodeId, attempt, epoch, run, worker: &str, outcome| {
-        Stimulus::Command(Command::Report(Box::new(Report {
-            node: node.clone(),
-            attempt,
-            epoch,
-            run,
-            worker: worker.to_owned(),
-            outcome,
-        })))
-    };
     match event {
         Event::NodeDispatched(sent) => Stimulus::Dispatch(sent.node.clone()),
         Event::NodesReady { nodes } => {
@@ -58,33 +48,6 @@ pub(super) fn of(state: &State, event: &Event) -> Stimulus {
             attempt: *attempt,
             epoch: epoch.saturating_sub(1),
         }),
-        Event::NodeStarted {
-            node,
-            attempt,
-            epoch,
-            run,
-            worker,
-            ..
-        } => report(node, *attempt, *epoch, *run, worker, Outcome::Started),
-        Event::CheckpointSaved {
-            node,
-            attempt,
-            epoch,
-            run,
-            checkpoint,
-        } => {
-            let outcome = Outcome::Checkpoint(checkpoint.clone());
-            report(node, *attempt, *epoch, *run, "", outcome)
-        }
-        Event::NodeCompleted(done) => {
-            let outcome = Outcome::Completed {
-                output: done.output.clone(),
-                external: done.external.clone(),
-                metrics: done.metrics.clone(),
-            };
-            let (node, worker) = (&done.node, &done.worker);
-            report(node, done.attempt, done.epoch, done.run, worker, outcome)
-        }
         Event::NodeFailed(failed) => of_failure(state, failed),
         Event::RunLost {
             node,
@@ -92,25 +55,69 @@ pub(super) fn of(state: &State, event: &Event) -> Stimulus {
             epoch,
             run,
         } => run_lost(node, *attempt, *epoch, *run),
-        Event::RunReleased {
-            node,
-            attempt,
-            epoch,
-            run,
-        } => report(node, *attempt, *epoch, *run, "", Outcome::Released),
-        Event::ReportIgnored {
-            node,
-            attempt,
-            epoch,
-            run,
-            report: word,
-            ..
-        } => match without_effect(word) {
-            Some(outcome) => report(node, *attempt, *epoch, *run, "", outcome),
+        _ => match report(event) {
+            Some(report) => Stimulus::Command(Command::Report(Box::new(report))),
             None => Stimulus::None,
         },
-        _ => Stimulus::None,
     }
+}
+
+/// The report of a worker that stands in the log as this event.
+fn report(event: &Event) -> Option<Report> {
+    let (outcome, worker) = match event {
+        Event::NodeStarted { worker, .. } => (Outcome::Started, worker.as_str()),
+        Event::CheckpointSaved { checkpoint, .. } => (Outcome::Checkpoint(checkpoint.clone()), ""),
+        Event::NodeCompleted(done) => {
+            let outcome = Outcome::Completed {
+                output: done.output.clone(),
+                external: done.external.clone(),
+                metrics: done.metrics.clone(),
+            };
+            (outcome, done.worker.as_str())
+        }
+        Event::RunReleased { .. } => (Outcome::Released, ""),
+        Event::ReportIgnored { report, .. } => (without_effect(report)?, ""),
+        _ => return None,
+    };
+    let (node, attempt, epoch, run) = match event {
+        Event::NodeCompleted(done) => (&done.node, done.attempt, done.epoch, done.run),
+        Event::NodeStarted {
+            node,
+            attempt,
+            epoch,
+            run,
+            ..
+        }
+        | Event::CheckpointSaved {
+            node,
+            attempt,
+            epoch,
+            run,
+            ..
+        }
+        | Event::RunReleased {
+            node,
+            attempt,
+            epoch,
+            run,
+        }
+        | Event::ReportIgnored {
+            node,
+            attempt,
+            epoch,
+            run,
+            ..
+        } => (node, *attempt, *epoch, *run),
+        _ => return None,
+    };
+    Some(Report {
+        node: node.clone(),
+        attempt,
+        epoch,
+        run,
+        worker: worker.to_owned(),
+        outcome,
+    })
 }
 
 /// The command that made a job; its events stand together.
