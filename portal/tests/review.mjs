@@ -18,6 +18,9 @@ const button = page.getByRole('button', { name: 'Roll back to it', exact: true }
 assert.equal(await button.isDisabled(), true, 'without a reason it is not done');
 await page.fill('#act-reason', 'the second one was wrong');
 await button.click();
+await page.getByText('NOT_VERIFIABLE').waitFor();
+await page.check('#act-accept');
+await button.click();
 await page.waitForSelector('[data-revision="3"][data-current]');
 const hashes = await ask(page, 'query($id: String!) { asset(id: $id) { revision revisions { number contentHash } } }', { id: given.asset });
 const { revision, revisions } = hashes.data.asset;

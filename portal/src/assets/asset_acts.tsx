@@ -5,7 +5,8 @@ import type { Me } from '../api/me';
 import { go } from '../router/router';
 import { Dialog } from '../ui/dialog';
 import { Wrong } from '../ui/notes';
-import { APPROVE, type Asset, CLEARANCE, DELETE, nameOf, REJECT, REPROCESS, RESTORE, REVOKE, type Revision, ROLLBACK } from './queries';
+import { APPROVE, type Asset, CLEARANCE, DELETE, nameOf, REJECT, REPROCESS, RESTORE, REVOKE, type Revision } from './queries';
+import { RollbackDialog } from './rollback_dialog';
 
 export interface Act {
   id: 'approve' | 'reject' | 'revoke' | 'rollback' | 'reprocess' | 'clearance' | 'delete' | 'restore';
@@ -63,9 +64,20 @@ export function revisionActs(asset: Asset, { number, approval }: Revision): Act[
   return acts;
 }
 
-const WITH_REASON: readonly Act['id'][] = ['reject', 'revoke', 'rollback'];
+const WITH_REASON: readonly Act['id'][] = ['reject', 'revoke'];
 
-export function AssetDialog({ asset, act, onClose, onDone }: { asset: Asset; act: Act; onClose: () => void; onDone: () => void }) {
+interface Props {
+  asset: Asset;
+  act: Act;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+export function AssetDialog(props: Props) {
+  return props.act.id === 'rollback' ? <RollbackDialog {...props} /> : <PlainDialog {...props} />;
+}
+
+function PlainDialog({ asset, act, onClose, onDone }: Props) {
   const [reason, setReason] = useState('');
   const [clearance, setClearance] = useState<Clearance>(asset.clearance);
   const [busy, setBusy] = useState(false);
@@ -132,7 +144,7 @@ async function perform({ id }: Asset, act: Act, reason: string, clearance: Clear
       await ask(REVOKE, { id, revision, reason });
       break;
     case 'rollback':
-      await ask(ROLLBACK, { id, to: act.revision ?? 0, reason });
+      // Has a dialog of its own.
       break;
     case 'clearance':
       await ask(CLEARANCE, { id, clearance });

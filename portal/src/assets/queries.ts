@@ -47,9 +47,13 @@ export const REJECT = graphql(
 export const REVOKE = graphql(
   `mutation Revoke($id: String!, $revision: Int, $reason: String!) { revoke(assetId: $id, revision: $revision, reason: $reason) { position } }`,
 );
-export const ROLLBACK = graphql(
-  `mutation Rollback($id: String!, $to: Int!, $reason: String!) { rollbackAsset(assetId: $id, to: $to, reason: $reason) { position } }`,
-);
+export const CHECK = graphql(`mutation CheckArtifacts($id: String!, $revision: Int!) { checkArtifacts(assetId: $id, revision: $revision) { jobId } }`);
+export const CHECKED = graphql(`query ArtifactCheck($job: String!) { artifactCheck(jobId: $job) { status failure } }`);
+export const ROLLBACK = graphql(`
+  mutation Rollback($id: String!, $to: Int!, $reason: String!, $job: String, $accept: Boolean!) {
+    rollbackAsset(assetId: $id, to: $to, reason: $reason, checkedBy: $job, acceptUnverified: $accept) { position }
+  }
+`);
 export const REPROCESS = graphql(`mutation Reprocess($id: String!) { reprocess(assetId: $id) { position jobId } }`);
 export const CLEARANCE = graphql(
   `mutation SetClearance($id: String!, $clearance: Clearance!) { setClearance(assetId: $id, clearance: $clearance) { position } }`,

@@ -85,6 +85,9 @@ fn told(stage: &Stage, job: &str, position: &Value) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_admin_reviews_and_rolls_back_and_a_reader_does_not() {
     let stage = Stage::new("portal_review", 2).await;
+    let look = include_str!("../../../workflows/verify_artifacts.yaml");
+    let registered = stage.rig.writer.register_workflow(look.as_bytes());
+    registered.await.unwrap();
     let asset = two_revisions(&stage).await;
     let reader = stage.holder(Role::Reader).await;
     let given = json!({"asset": asset, "reader": stage.token(&reader).await});
