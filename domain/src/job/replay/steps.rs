@@ -147,9 +147,12 @@ impl<'a, I: Iterator<Item = Entry>> Replay<'a, I> {
                 return Ok(());
             }
             self.wishes_between()?;
-            let head = self.history.get(0).cloned();
-            let now = match &head {
-                Some(head) => self.now(head),
+            // A job that never handed anything out starts and ends in one step; the end says when.
+            let starts = |head: &Entry| head.event == Event::JobStarted;
+            let nth = usize::from(self.history.get(0).is_some_and(starts));
+            let told = self.history.get(nth).cloned();
+            let now = match &told {
+                Some(told) => self.now(told),
                 None => self.moments.guess(None),
             };
             let ctx = Context {
