@@ -29,16 +29,6 @@ pub(super) enum Stimulus {
 
 /// What an event answers that does not follow from the ones before it.
 pub(super) fn of(state: &State, event: &Event) -> Stimulus {
-    let report = |node: &NodeId, attempt, epoch, run, worker: &str, outcome| {
-        Stimulus::Command(Command::Report(Box::new(Report {
-            node: node.clone(),
-            attempt,
-            epoch,
-            run,
-            worker: worker.to_owned(),
-            outcome,
-        })))
-    };
     match event {
         Event::NodeDispatched(sent) => Stimulus::Dispatch(sent.node.clone()),
         Event::NodesReady { nodes } => {
@@ -58,6 +48,30 @@ pub(super) fn of(state: &State, event: &Event) -> Stimulus {
             attempt: *attempt,
             epoch: epoch.saturating_sub(1),
         }),
+        Event::NodeFailed(failed) => of_failure(state, failed),
+        Event::RunLost {
+            node,
+            attempt,
+            epoch,
+            run,
+        } => run_lost(node, *attempt, *epoch, *run),
+        _ => of_report(event),
+    }
+}
+
+/// What a worker said.
+fn of_report(event: &Event) -> Stimulus {
+    let report = |node: &NodeId, (attempt, epoch), run, worker: &str, outcome| {
+        Stimulus::Command(Command::Report(Box::new(Report {
+            node: node.clone(),
+            attempt,
+            epoch,
+            run,
+            worker: worker.to_owned(),
+            outcome,
+        })))
+    };
+    match event {
         Event::NodeStarted {
             node,
             attempt,
@@ -65,7 +79,7 @@ pub(super) fn of(state: &State, event: &Event) -> Stimulus {
             run,
             worker,
             ..
-        } => report(node, *attempt, *epoch, *run, worker, Outcome::Started),
+        } => report(node, (*attempt, *epoch), *run, worker, Outcome::Started),
         Event::CheckpointSaved {
             node,
             attempt,
@@ -74,7 +88,7 @@ pub(super) fn of(state: &State, event: &Event) -> Stimulus {
             checkpoint,
         } => {
             let outcome = Outcome::Checkpoint(checkpoint.clone());
-            report(node, *attempt, *epoch, *run, "", outcome)
+            report(node, (*attempt, *epoch), *run, "", outcome)
         }
         Event::NodeCompleted(done) => {
             let outcome = Outcome::Completed {
@@ -82,22 +96,15 @@ pub(super) fn of(state: &State, event: &Event) -> Stimulus {
                 external: done.external.clone(),
                 metrics: done.metrics.clone(),
             };
-            let (node, worker) = (&done.node, &done.worker);
-            report(node, done.attempt, done.epoch, done.run, worker, outcome)
+            let sending = (done.attempt, done.epoch);
+            report(&done.node, sending, done.run, &done.worker, outcome)
         }
-        Event::NodeFailed(failed) => of_failure(state, failed),
-        Event::RunLost {
-            node,
-            attempt,
-            epoch,
-            run,
-        } => run_lost(node, *attempt, *epoch, *run),
         Event::RunReleased {
             node,
             attempt,
             epoch,
             run,
-        } => report(node, *attempt, *epoch, *run, "", Outcome::Released),
+        } => report(node, (*attempt, *epoch), *run, "", Outcome::Released),
         Event::ReportIgnored {
             node,
             attempt,
@@ -106,7 +113,7 @@ pub(super) fn of(state: &State, event: &Event) -> Stimulus {
             report: word,
             ..
         } => match without_effect(word) {
-            Some(outcome) => report(node, *attempt, *epoch, *run, "", outcome),
+            Some(outcome) => report(node, (*attempt, *epoch), *run, "", outcome),
             None => Stimulus::None,
         },
         _ => Stimulus::None,

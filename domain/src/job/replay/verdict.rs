@@ -92,7 +92,7 @@ impl Divergence {
         let then = recorded.map(|entry| json(&entry.event));
         let same_type = then
             .as_ref()
-            .is_some_and(|then| then["type"] == today["type"]);
+            .is_some_and(|then| then.get("type") == today.get("type"));
         let mut differences = Vec::new();
         if let Some(then) = then.as_ref().filter(|_| same_type) {
             compare(then, &today, &mut String::new(), &mut differences);

@@ -168,7 +168,7 @@ fn a_report_of_a_node_that_another_definition_does_not_have_is_named() {
     assert_eq!(found.kind, Kind::Missing, "{found:?}");
     let nodes = json!({"START": {"type": "start", "next": "b"}, "END": {"type": "end"},
         "b": {"type": "task", "handler": "careful", "next": "END"}});
-    let found = diverged(verdict(&graph(nodes), rig.history.clone()));
+    let found = diverged(verdict(&graph(nodes), rig.history));
     assert_eq!(
         (found.kind, found.version),
         (Kind::Different, 4),
@@ -234,7 +234,7 @@ fn what_an_owner_decided_before_it_heard_of_a_pause_is_confirmed_and_nothing_lat
         reason: String::new(),
     };
     let first = history[APPEND_EVENTS_MAX - 1].clone();
-    history.insert(APPEND_EVENTS_MAX, wish(pause.clone(), &first));
+    history.insert(APPEND_EVENTS_MAX, wish(pause, &first));
     let graph = rig.state.graph();
     assert_eq!(verdict(graph, history.clone()).divergence, None);
     // The last append was not full, so the owner has read on: it cannot hand out any more.
