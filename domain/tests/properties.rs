@@ -212,7 +212,8 @@ impl Run {
             self.history.push(Entry {
                 pos: version,
                 version,
-                recorded_at: Some(self.now),
+                // The commit comes a little later.
+                recorded_at: Some(self.now + TimeDelta::milliseconds(3)),
                 append: Some(append),
                 fence: None,
                 event: event.clone(),

@@ -41,6 +41,7 @@ fn every_shipped_workflow_is_valid_and_named_as_its_file() {
         "raster_processing",
         "tour",
         "vector_ingest",
+        "verify_artifacts",
     ];
     assert_eq!(seen, expected);
 }

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { given, hear, open, PATIENCE_MS, say } from './browser.mjs';
 
 const { page, close } = await open();
-await page.goto(`${given.url}/jobs/${given.job}`);
+say('open');
+const job = await hear();
+await page.goto(`${given.url}/jobs/${job}`);
 await page.waitForSelector('[data-job-status="RUNNING"]');
 await page.waitForSelector('html[data-line="live"]');
 await page.evaluate(() => {

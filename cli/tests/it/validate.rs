@@ -81,7 +81,7 @@ fn a_folder_means_its_yaml_files_and_valid_ones_are_silent() {
     let folder = shipped.trim_end_matches("x.yaml");
     let ran = strata(&["workflow", "validate", folder]);
     assert_eq!((ran.exit, ran.out.as_str()), (Exit::Ok, ""));
-    assert_eq!(ran.err, "ok: 9 files valid\n");
+    assert_eq!(ran.err, "ok: 10 files valid\n");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn the_list_has_the_shipped_workflows() {
     let header = lines.next().expect("a header");
     let words: Vec<_> = header.split_whitespace().collect();
     assert_eq!(words, ["ID", "VERSION", "NAME", "NODES", "INPUTS", "HASH"]);
-    assert_eq!(lines.count(), 9);
+    assert_eq!(lines.count(), 10);
     let rows = strata(&["workflow", "list", "--output", "json"]).json();
     assert_eq!(rows[0]["id"], "create_h3_base");
     assert_eq!(rows[0]["hash"].as_str().map(str::len), Some(8));

@@ -18,6 +18,8 @@ export function RollbackDialog({ asset, act, onClose, onDone }: { asset: Asset; 
   const [refusal, setRefusal] = useState<Refusal>();
   // A look holds for an hour, so that accepting what it found needs no second one.
   const looked = useRef<string>(undefined);
+  // Nothing to look at: the revision lists no artifacts.
+  const [isBare, setBare] = useState(false);
   const closed = useRef<AbortController>(undefined);
   useEffect(() => {
     const ends = new AbortController();
@@ -29,16 +31,17 @@ export function RollbackDialog({ asset, act, onClose, onDone }: { asset: Asset; 
     setRefusal(undefined);
     try {
       setStep('looking');
-      looked.current ??= await look(asset.id, to, signal);
+      if (!isBare) looked.current ??= await look(asset.id, to, signal);
       setStep('going back');
-      await ask(ROLLBACK, { id: asset.id, to, reason, job: looked.current, accept: accepts }, signal);
+      await ask(ROLLBACK, { id: asset.id, to, reason, job: looked.current ?? null, accept: accepts }, signal);
       onDone();
       onClose();
     } catch (error) {
       if (signal?.aborted) return;
       if (error instanceof Refusal) {
         setRefusal(error);
-        if (error.code !== NOT_VERIFIABLE) looked.current = undefined;
+        if (error.code === NOT_VERIFIABLE) setBare(looked.current === undefined);
+        else looked.current = undefined;
       }
       setStep('idle');
     }

@@ -12,6 +12,17 @@ const FIRST_PAINT_MS: u64 = 1_000;
 /// What the web vitals call a good layout shift is a tenth; here it is half of that at most.
 const SHIFT_MAX: f64 = 0.05;
 
+/// Long enough that there is something left to do when the API is away.
+const PATIENT: &str = "
+workflow_id: patient_page
+name: A job that a page watches
+version: 1
+nodes:
+  START: { type: start, next: work }
+  work: { type: task, handler: multi_phase, params: { phases: 50, phase_delay: 0.3 }, next: END }
+  END: { type: end }
+";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_keyboard_alone_submits_watches_opens_and_cancels() {
     let stage = Stage::new("portal_keyboard", 4).await;
@@ -22,10 +33,14 @@ async fn the_keyboard_alone_submits_watches_opens_and_cancels() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_outlives_the_api_and_misses_nothing() {
     let mut stage = Stage::new("portal_recover", 1).await;
-    // One after the other, so that there is something left to do when the API is away.
-    let job = stage.rig.submit("long", json!({})).await.job_id.to_string();
-    let mut browser = stage.browse("recover.mjs", json!({"job": job})).await;
+    let registered = stage.rig.writer.register_workflow(PATIENT.as_bytes());
+    registered.await.unwrap();
+    let mut browser = stage.browse("recover.mjs", json!({})).await;
     let hear = |browser: &mut stage::Browser| tokio::task::block_in_place(|| browser.hear());
+    assert_eq!(hear(&mut browser), "open");
+    let job = stage.rig.submit("patient_page", json!({})).await;
+    let job = job.job_id.to_string();
+    browser.say(&job);
     assert_eq!(hear(&mut browser), "kill");
     stage.kill_api();
     assert_eq!(hear(&mut browser), "start");

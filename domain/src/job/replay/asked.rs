@@ -120,17 +120,19 @@ impl<I: Iterator<Item = Entry>> Replay<'_, I> {
         }
     }
 
-    /// Whether the log goes on with these events.
+    /// Whether the log goes on with these events; wishes may stand where an append was full.
     fn comes_next(&mut self, events: &[Event]) -> bool {
-        let mut nth = 0;
+        let (mut nth, mut append) = (0, self.append);
         events.iter().all(|event| {
-            while self.history.get(nth).is_some_and(Entry::is_flag) {
+            while append.is_full() && self.history.get(nth).is_some_and(Entry::is_flag) {
                 nth += 1;
             }
+            let Some(entry) = self.history.get(nth) else {
+                return false;
+            };
             nth += 1;
-            self.history
-                .get(nth - 1)
-                .is_some_and(|entry| entry.event == *event)
+            append = append.and(entry);
+            entry.event == *event
         })
     }
 

@@ -32,12 +32,40 @@ pub(super) struct Replay<'a, I> {
     pub(super) state: State,
     pub(super) moments: Moments,
     /// The append of the owner that was read last, and how much of it.
-    append: (Option<Uuid>, usize),
+    pub(super) append: Part,
     unheard: Unheard,
     /// The engine had more to do when the last decision ended: it was full, or its end was never committed.
     is_cut: bool,
     next_version: u64,
     verdict: Verdict,
+}
+
+/// An append of the owner, as far as it was read.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Part {
+    id: Option<Uuid>,
+    events: usize,
+}
+
+impl Part {
+    /// The same with one more event, or the next append.
+    pub(super) fn and(self, entry: &Entry) -> Self {
+        let before = if self.has(entry) { self.events } else { 0 };
+        Self {
+            id: entry.append,
+            events: before + 1,
+        }
+    }
+
+    /// Whether an event belongs to it; of some it is not known.
+    pub(super) fn has(self, entry: &Entry) -> bool {
+        entry.append.is_some() && entry.append == self.id
+    }
+
+    /// Whether what was decided may go on in another append: one takes only so many events.
+    pub(super) fn is_full(self) -> bool {
+        self.events >= APPEND_EVENTS_MAX
+    }
 }
 
 /// A pause that the owner may not have known of when it decided what stands behind it in the log.
@@ -58,7 +86,7 @@ impl<'a, I: Iterator<Item = Entry>> Replay<'a, I> {
             history: Ahead::new(history),
             state: State::new(Arc::clone(&rules.graph)),
             moments: Moments::default(),
-            append: (None, 0),
+            append: Part::default(),
             unheard: Unheard::Nothing,
             is_cut: false,
             next_version: 1,
@@ -147,9 +175,12 @@ impl<'a, I: Iterator<Item = Entry>> Replay<'a, I> {
                 return Ok(());
             }
             self.wishes_between()?;
-            let head = self.history.get(0).cloned();
-            let now = match &head {
-                Some(head) => self.now(head),
+            // A job that never handed anything out starts and ends in one step; the end says when.
+            let starts = |head: &Entry| head.event == Event::JobStarted;
+            let nth = usize::from(self.history.get(0).is_some_and(starts));
+            let told = self.history.get(nth).cloned();
+            let now = match &told {
+                Some(told) => self.now(told),
                 None => self.moments.guess(None),
             };
             let ctx = Context {
@@ -175,17 +206,16 @@ impl<'a, I: Iterator<Item = Entry>> Replay<'a, I> {
     fn follow(&mut self, word: &str, events: &[Event]) -> Result<bool, Diverged> {
         for event in events {
             self.wishes_between()?;
-            let may_end = self.may_end();
-            let (append, next) = (self.append.0, self.next_version);
+            let (append, next) = (self.append, self.next_version);
             let head = self.history.get(0);
             let event = as_written(event, head);
             if head.is_some_and(|head| is_same(&event, &head.event)) {
                 self.accept(&event);
                 continue;
             }
-            let is_elsewhere =
-                head.is_none_or(|head| head.append.is_none() || head.append != append);
-            if may_end && is_elsewhere {
+            let is_elsewhere = head.is_none_or(|head| !append.has(head));
+            // The owner died, or lost the job, before it appended the rest.
+            if append.is_full() && is_elsewhere {
                 return Ok(false);
             }
             return Err(Box::new(Divergence::between(word, &event, head, next)));
@@ -193,15 +223,9 @@ impl<'a, I: Iterator<Item = Entry>> Replay<'a, I> {
         Ok(true)
     }
 
-    /// Whether the owner may have died, or lost the job, before it appended what follows: an append takes only so
-    /// many events, and the rest of a decision comes with the next one.
-    fn may_end(&self) -> bool {
-        self.append.1 >= APPEND_EVENTS_MAX
-    }
-
     /// Others may pause and resume between two appends of one decision.
     fn wishes_between(&mut self) -> Result<(), Diverged> {
-        while self.may_end() {
+        while self.append.is_full() {
             let head = self.history.get(0).filter(|head| head.is_flag()).cloned();
             let Some(head) = head else { break };
             self.wish(&head)?;
@@ -216,15 +240,14 @@ impl<'a, I: Iterator<Item = Entry>> Replay<'a, I> {
         };
         self.next_version = entry.version + 1;
         self.verdict.events += 1;
-        if entry.append.is_none() || entry.append != self.append.0 {
+        if !self.append.has(&entry) {
             self.unheard = match self.unheard {
                 Unheard::Still => Unheard::In,
-                Unheard::In if self.may_end() => Unheard::In,
+                Unheard::In if self.append.is_full() => Unheard::In,
                 Unheard::In | Unheard::Nothing => Unheard::Nothing,
             };
-            self.append = (entry.append, 0);
         }
-        self.append.1 += 1;
+        self.append = self.append.and(&entry);
         self.moments.passed(&entry, self.rules, &self.state);
         apply(&mut self.state, event);
     }
@@ -297,7 +320,7 @@ impl<'a, I: Iterator<Item = Entry>> Replay<'a, I> {
         match self.unheard {
             Unheard::Nothing => false,
             Unheard::Still => true,
-            Unheard::In => entry.append == self.append.0 || self.may_end(),
+            Unheard::In => self.append.has(entry) || self.append.is_full(),
         }
     }
 

@@ -55,69 +55,69 @@ pub(super) fn of(state: &State, event: &Event) -> Stimulus {
             epoch,
             run,
         } => run_lost(node, *attempt, *epoch, *run),
-        _ => match report(event) {
-            Some(report) => Stimulus::Command(Command::Report(Box::new(report))),
-            None => Stimulus::None,
-        },
+        _ => of_report(event),
     }
 }
 
-/// The report of a worker that stands in the log as this event.
-fn report(event: &Event) -> Option<Report> {
-    let (outcome, worker) = match event {
-        Event::NodeStarted { worker, .. } => (Outcome::Started, worker.as_str()),
-        Event::CheckpointSaved { checkpoint, .. } => (Outcome::Checkpoint(checkpoint.clone()), ""),
+/// What a worker said.
+fn of_report(event: &Event) -> Stimulus {
+    let report = |node: &NodeId, (attempt, epoch), run, worker: &str, outcome| {
+        Stimulus::Command(Command::Report(Box::new(Report {
+            node: node.clone(),
+            attempt,
+            epoch,
+            run,
+            worker: worker.to_owned(),
+            outcome,
+        })))
+    };
+    match event {
+        Event::NodeStarted {
+            node,
+            attempt,
+            epoch,
+            run,
+            worker,
+            ..
+        } => report(node, (*attempt, *epoch), *run, worker, Outcome::Started),
+        Event::CheckpointSaved {
+            node,
+            attempt,
+            epoch,
+            run,
+            checkpoint,
+        } => {
+            let outcome = Outcome::Checkpoint(checkpoint.clone());
+            report(node, (*attempt, *epoch), *run, "", outcome)
+        }
         Event::NodeCompleted(done) => {
             let outcome = Outcome::Completed {
                 output: done.output.clone(),
                 external: done.external.clone(),
                 metrics: done.metrics.clone(),
             };
-            (outcome, done.worker.as_str())
+            let sending = (done.attempt, done.epoch);
+            report(&done.node, sending, done.run, &done.worker, outcome)
         }
-        Event::RunReleased { .. } => (Outcome::Released, ""),
-        Event::ReportIgnored { report, .. } => (without_effect(report)?, ""),
-        _ => return None,
-    };
-    let (node, attempt, epoch, run) = match event {
-        Event::NodeCompleted(done) => (&done.node, done.attempt, done.epoch, done.run),
-        Event::NodeStarted {
+        Event::RunReleased {
             node,
             attempt,
             epoch,
             run,
+        } => report(node, (*attempt, *epoch), *run, "", Outcome::Released),
+        Event::ReportIgnored {
+            node,
+            attempt,
+            epoch,
+            run,
+            report: word,
             ..
-        }
-        | Event::CheckpointSaved {
-            node,
-            attempt,
-            epoch,
-            run,
-            ..
-        }
-        | Event::RunReleased {
-            node,
-            attempt,
-            epoch,
-            run,
-        }
-        | Event::ReportIgnored {
-            node,
-            attempt,
-            epoch,
-            run,
-            ..
-        } => (node, *attempt, *epoch, *run),
-        _ => return None,
-    };
-    Some(Report {
-        node: node.clone(),
-        attempt,
-        epoch,
-        run,
-        worker: worker.to_owned(),
-        outcome,
-    })
+        } => match without_effect(word) {
+            Some(outcome) => report(node, (*attempt, *epoch), *run, "", outcome),
+            None => Stimulus::None,
+        },
+        _ => Stimulus::None,
+    }
 }
 
 /// The command that made a job; its events stand together.

@@ -321,3 +321,23 @@ fn an_event_of_an_older_claim_is_refused() {
             .is_some_and(|reason| reason.contains("epoch 2"))
     );
 }
+
+#[test]
+fn two_dispatches_of_one_instant_are_told_apart_also_by_a_pause_between() {
+    let task = json!({"handler": "work", "params": {"i": "{{ index }}"}});
+    let fan = json!({"type": "fan_out", "source": 3, "task": task, "next": "END"});
+    let both = json!({"START": {"type": "start", "next": ["f", "g"]}, "f": fan, "g": fan, "END": {"type": "end"}});
+    // The rig replays after each command.
+    let mut rig = Rig::new(graph(both));
+    rig.dispatch_up_to(1);
+    rig.accept(Command::Pause {
+        reason: String::new(),
+    });
+    rig.accept(Command::Resume);
+    rig.dispatch_up_to(1);
+    rig.dispatch_up_to(3);
+    assert_eq!(
+        rig.history.len() as u64,
+        rig.replay_under(rig.state.graph()).events
+    );
+}

@@ -160,7 +160,8 @@ impl Rig {
             self.history.push(Entry {
                 pos: version,
                 version,
-                recorded_at: Some(self.now),
+                // The commit comes a little later.
+                recorded_at: Some(self.now + TimeDelta::milliseconds(3)),
                 append: Some(append),
                 fence: None,
                 event: event.clone(),

@@ -74,6 +74,16 @@ const ROWS: &[(&str, &str, &str)] = &[
         "ALREADY_CURRENT",
     ),
     (
+        "rollbackAsset",
+        "rollbackAsset(assetId: \"ASSET_B\", to: 1, reason: \"CONTENT\", checkedBy: \"PERSON\") { repeated }",
+        "NOT_FOUND",
+    ),
+    (
+        "checkArtifacts",
+        "checkArtifacts(assetId: \"ASSET_B\", revision: 1) { jobId }",
+        "NOT_VERIFIABLE",
+    ),
+    (
         "softDelete",
         "softDelete(assetId: \"ASSET_B\") { repeated }",
         "",
