@@ -353,7 +353,8 @@ async fn next_progress(
             }
         }
         let ids = [job_id.to_owned()];
-        let found = jobs_at(core, org, &ids, if first { 0 } else { reader.pos() }).await?;
+        // At first, too: of what is before the reader's place it is never told again.
+        let found = jobs_at(core, org, &ids, reader.pos()).await?;
         if let Some(job) = found.into_iter().next() {
             return Ok(ProgressMessage {
                 cursor: reader.cursor(reader.pos()),
