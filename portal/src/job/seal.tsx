@@ -22,16 +22,30 @@ export function Seal({ id }: { id: string }) {
   );
 }
 
+/** The newest events are signed a moment after they were written. */
+const SIGNED_SOON_MS = 1_000;
+const TRIES_MAX = 10;
+
 function SealDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const [proof, setProof] = useState<Proof>();
   const [refusal, setRefusal] = useState<Refusal>();
   useEffect(() => {
     const abort = new AbortController();
-    ask(PROOF, { id }, abort.signal).then(
-      ({ job }) => setProof(job?.proof),
-      (error) => !abort.signal.aborted && error instanceof Refusal && setRefusal(error),
-    );
-    return () => abort.abort();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = async (triesLeft: number) => {
+      try {
+        setProof((await ask(PROOF, { id }, abort.signal)).job?.proof);
+      } catch (error) {
+        if (abort.signal.aborted || !(error instanceof Refusal)) return;
+        if (error.code === 'NOT_SIGNED' && triesLeft > 0) timer = setTimeout(() => look(triesLeft - 1), SIGNED_SOON_MS);
+        else setRefusal(error);
+      }
+    };
+    void look(TRIES_MAX);
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
   }, [id]);
   return (
     <Dialog title="Is this history what was written?" onClose={onClose} onSubmit={onClose}>

@@ -83,7 +83,7 @@ async fn another_program_reads_an_archive_and_computes_its_leaves_and_batches() 
     // Of the first one: a batch that reaches over from the one before is not computed.
     let mut manifests = archives(&rig, "manifest.json").into_iter().map(read);
     let mut spoilt = manifests.find(|found| found["first_pos"] == 1).unwrap();
-    spoilt["chain_before"]["hash"] = json!("00".repeat(32));
+    spoilt["chain_before"]["hash"] = json!("ff".repeat(32));
     let other = folder(&rig).join("spoilt.json");
     std::fs::write(&other, spoilt.to_string()).unwrap();
     assert!(judged(&other, &store)["wrong"].as_i64() > Some(0));

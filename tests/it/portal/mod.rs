@@ -187,6 +187,7 @@ async fn the_seal_of_a_job_is_handed_out_and_holds() {
         .to_string();
     stage.rig.all_ended(DEADLINE).await;
     stage.caught_up().await;
+    stage.rig.all_signed(DEADLINE).await;
     let file = stage.rig.dir.join("job.proof").display().to_string();
     let given = json!({"job": job, "file": file});
     let browser = stage.browse("seal.mjs", given).await;

@@ -135,12 +135,7 @@ async fn live(rig: &Rig, dir: &Path) -> Vec<(&'static str, String)> {
         .unwrap();
     rig.all_ended(DEADLINE).await;
     invariants::check(rig).await;
-    let head = async || {
-        let behind = "select h.pos - coalesce(max(c.size), 0) from dagapp.log_head h
-                      left join dagapp.log_checkpoints c on true group by h.pos";
-        rig.count(behind).await == 0
-    };
-    rig.eventually("all is signed", DEADLINE, head).await;
+    rig.all_signed(DEADLINE).await;
     let texts = jobs.into_iter().map(|(kind, job)| (kind, job.to_string()));
     texts.collect()
 }

@@ -231,6 +231,16 @@ impl Rig {
         row.map(|row| row.get("type"))
     }
 
+    /// Waits until a signed checkpoint covers the whole log.
+    pub(crate) async fn all_signed(&self, deadline: Duration) {
+        let signed = async || {
+            let behind = "select h.pos - coalesce(max(c.size), 0) from dagapp.log_head h
+                          left join dagapp.log_checkpoints c on true group by h.pos";
+            self.count(behind).await == 0
+        };
+        self.eventually("all is signed", deadline, signed).await;
+    }
+
     pub(crate) async fn count(&self, sql: &'static str) -> i64 {
         let row = sqlx::query(sql).fetch_one(&self.pool).await;
         row.map_or(-1, |row| row.get(0))
