@@ -35,6 +35,12 @@ impl Stage {
     /// All roles as processes, and so many places for tasks.
     pub(super) async fn new(name: &str, places: u32) -> Self {
         let rig = Rig::new(name).await;
+        // What an earlier run has signed is another log.
+        for file in std::fs::read_dir(&rig.dir).unwrap().flatten() {
+            if file.file_name().to_string_lossy().starts_with("audit") {
+                std::fs::remove_file(file.path()).unwrap();
+            }
+        }
         // Without it nobody signs the log.
         let dir = rig.dir.display().to_string();
         strata(&["audit", "key", "--make", "--data-dir", &dir], &[]);
